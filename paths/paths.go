@@ -1,0 +1,157 @@
+package paths
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// MaxSocketBytes is the longest socket path that the kernel takes (unix(7):
+// sun_path has 108 bytes with the final NUL).
+const MaxSocketBytes = 107
+
+// Paths says where everything lies. All are absolute.
+type Paths struct {
+	Config  string // the TOML file, $SIDETASK_CONFIG, else $XDG_CONFIG_HOME/sidetask/config.toml
+	State   string // database, spools, exit records, single-instance lock
+	Runtime string // keepers' control sockets; the folder of the default socket
+	Socket  string // $SIDETASK_SOCKET, else Runtime/sidetask.sock
+	Warning string // what the person should know of a fallback that was taken; often empty
+}
+
+// Database is the SQLite file.
+func (p Paths) Database() string { return filepath.Join(p.State, "sidetask.db") }
+
+// Tasks is the folder that has one folder a task, named by row number.
+func (p Paths) Tasks() string { return filepath.Join(p.State, "tasks") }
+
+// Exits is the folder into which keepers rename their exit records.
+func (p Paths) Exits() string { return filepath.Join(p.State, "exits") }
+
+// Lock is the single-instance lock; the running daemon writes its socket into it.
+func (p Paths) Lock() string { return filepath.Join(p.State, "daemon.lock") }
+
+// Control is the folder of the keepers' control sockets.
+func (p Paths) Control() string { return filepath.Join(p.Runtime, "k") }
+
+// Find resolves the paths from the environment (API.md, Socket). It makes
+// nothing; see [Private] for making a folder safely.
+func Find() (Paths, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = ""
+	}
+	base := func(variable, below string) (string, error) {
+		// The XDG base directory specification: a relative path is invalid and is ignored.
+		if dir := os.Getenv(variable); filepath.IsAbs(dir) {
+			return dir, nil
+		}
+		if home == "" {
+			return "", fmt.Errorf("neither $%s nor $HOME is set: set one of them", variable)
+		}
+		return filepath.Join(home, below), nil
+	}
+	var p Paths
+	if p.Config = os.Getenv("SIDETASK_CONFIG"); p.Config == "" {
+		dir, err := base("XDG_CONFIG_HOME", ".config")
+		if err != nil {
+			return p, err
+		}
+		p.Config = filepath.Join(dir, "sidetask", "config.toml")
+	}
+	if p.Config, err = filepath.Abs(p.Config); err != nil {
+		return p, err
+	}
+	state, err := base("XDG_STATE_HOME", ".local/state")
+	if err != nil {
+		return p, err
+	}
+	p.State = filepath.Join(state, "sidetask")
+	p.Runtime, p.Warning = runtimeDir(os.Getuid())
+	if p.Socket = os.Getenv("SIDETASK_SOCKET"); p.Socket == "" {
+		p.Socket = filepath.Join(p.Runtime, "sidetask.sock")
+	}
+	if p.Socket, err = filepath.Abs(p.Socket); err != nil {
+		return p, err
+	}
+	return p, CheckSocket(p.Socket)
+}
+
+// CheckSocket refuses a socket path that the kernel cannot take.
+func CheckSocket(path string) error {
+	if len(path) > MaxSocketBytes {
+		return fmt.Errorf("socket path %s has %d bytes, at most %d are possible: set SIDETASK_SOCKET or XDG_RUNTIME_DIR to a shorter one", path, len(path), MaxSocketBytes)
+	}
+	return nil
+}
+
+// runtimeDir is $XDG_RUNTIME_DIR/sidetask if that folder is ours, else the
+// same below /run/user/<uid>, else /tmp/sidetask-<uid>.
+func runtimeDir(uid int) (dir, warning string) {
+	if xdg := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(xdg) {
+		if owned(xdg, uid) {
+			return filepath.Join(xdg, "sidetask"), ""
+		}
+		warning = fmt.Sprintf("XDG_RUNTIME_DIR=%s is not a folder of yours and is not used", xdg)
+	}
+	if run := "/run/user/" + strconv.Itoa(uid); owned(run, uid) {
+		return filepath.Join(run, "sidetask"), warning
+	}
+	if warning == "" {
+		warning = "XDG_RUNTIME_DIR is not set and there is no /run/user/" + strconv.Itoa(uid)
+	}
+	dir = "/tmp/sidetask-" + strconv.Itoa(uid)
+	return dir, warning + ": the socket is in " + dir
+}
+
+func owned(dir string, uid int) bool {
+	info, err := os.Stat(dir)
+	if err != nil || !info.IsDir() {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == uid
+}
+
+// Private makes a folder of mode 0700 (and its parents) or checks that the one
+// that stands there is a real folder, ours, and closed to others. A folder of
+// ours that others may enter is closed.
+func Private(dir string) error {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return fmt.Errorf("make folder for sidetask: %w", err)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("make folder for sidetask: %w", err)
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s is in the way (it is a %s, not a folder): move it away", dir, kindOf(info.Mode()))
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if ok && int(stat.Uid) != os.Getuid() {
+		return fmt.Errorf("%s belongs to uid %d, not to you (%d): sidetask does not use it", dir, stat.Uid, os.Getuid())
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return os.Chmod(dir, 0o700)
+	}
+	return nil
+}
+
+func kindOf(mode fs.FileMode) string {
+	switch {
+	case mode&fs.ModeSymlink != 0:
+		return "symbolic link"
+	case mode&fs.ModeSocket != 0:
+		return "socket"
+	case mode.IsRegular():
+		return "file"
+	}
+	return "special file"
+}
