@@ -64,7 +64,7 @@ type TailRequest struct {
 	FromEnd  bool
 	MaxBytes int
 	Follow   bool
-	Stream   string // "" or "stdout", or "stderr" where kept apart
+	Stream   string      // "" or "stdout", or "stderr" where kept apart
 	Ended    func() bool // whether the task is terminal: consulted after reading
 }
 
