@@ -63,8 +63,11 @@ func Keep(o KeeperOptions) *Keeper {
 // if there is none, one is started. It does not wait.
 func (k *Keeper) Start() {
 	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.current != nil && !k.current.gone() {
+		return // a nudge that nobody needs would start a daemon when this one is stopped
+	}
 	k.err = nil // of an earlier start; this one has its own outcome
-	k.mu.Unlock()
 	select {
 	case k.nudge <- struct{}{}:
 	default:
@@ -161,6 +164,10 @@ func (k *Keeper) run(ctx context.Context) {
 		}
 		pause = firstPause
 		k.set(c, nil)
+		select {
+		case <-k.nudge: // what it asked for is here
+		default:
+		}
 		select {
 		case <-c.Done():
 		case <-ctx.Done():
