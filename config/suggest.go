@@ -17,7 +17,12 @@ func unknown(what, name, where string, known []string) string {
 	if home := homeOf(name, known); home != "" {
 		fmt.Fprintf(&b, ": it belongs in %s", home)
 	} else {
-		fmt.Fprintf(&b, ": did you mean %q?", nearest(name, known))
+		near, edits := nearest(name, known)
+		form := ": did you mean %q?"
+		if edits > max(2, len(name)/2) {
+			form = ": the nearest is %q"
+		}
+		fmt.Fprintf(&b, form, near)
 	}
 	fmt.Fprintf(&b, " (known: %s)", strings.Join(known, ", "))
 	return b.String()
@@ -41,16 +46,19 @@ func homeOf(name string, known []string) string {
 	return ""
 }
 
-// nearest is the known name with the fewest edits, case not counted; the first
-// of equals.
-func nearest(name string, known []string) string {
+// nearest is the known name with the fewest edits, case not counted, and how
+// many it takes; the first of equals.
+func nearest(name string, known []string) (near string, edits int) {
 	if len(name) > maxShownBytes {
 		name = name[:maxShownBytes]
 	}
 	name = strings.ToLower(name)
-	return slices.MinFunc(known, func(a, b string) int {
-		return distance(name, strings.ToLower(a)) - distance(name, strings.ToLower(b))
-	})
+	for _, k := range known {
+		if d := distance(name, strings.ToLower(k)); near == "" || d < edits {
+			near, edits = k, d
+		}
+	}
+	return near, edits
 }
 
 // distance counts insertions, deletions and replacements of bytes from a to b.
