@@ -154,7 +154,7 @@ func (p *pass) valued(raw json.RawMessage) *state {
 // skipPost: a policy failed with an error of its own (T149).
 func (p *pass) pre(asked []*policy) (s *state, skipPost bool) {
 	for _, policy := range asked {
-		if !policy.pre {
+		if !policy.Before {
 			continue
 		}
 		answer, err := policy.askPre(p.ctx, p.request())
@@ -177,7 +177,7 @@ func (p *pass) pre(asked []*policy) (s *state, skipPost bool) {
 // it left (T151).
 func (p *pass) post(asked []*policy, s *state) *state {
 	for _, policy := range asked {
-		if !policy.post {
+		if !policy.After {
 			continue
 		}
 		request := PostRequest{PreRequest: p.request(), Result: PostResult{Content: s.content, Value: s.value, IsError: s.isError}}

@@ -75,8 +75,8 @@ const (
 // Attachment says where and about what a policy is asked.
 type Attachment struct {
 	Scope   scope.Path
-	Pre     bool
-	Post    bool
+	Before  bool          // stage "pre"
+	After   bool          // stage "post"
 	Tools   []string      // empty = all
 	Timeout time.Duration // positive
 	From    any           // its connection: calls of it are not asked about
@@ -86,8 +86,7 @@ type Attachment struct {
 type policy struct {
 	Attachment
 	Policy
-	pre, post bool
-	name      string // for messages
+	name string // for messages
 }
 
 // policies are those that connections attached.
@@ -107,7 +106,7 @@ func (t *Tools) Attach(p Policy, at Attachment) (detach func()) {
 	t.policies.mu.Lock()
 	defer t.policies.mu.Unlock()
 	remove := t.policies.table.Add(at.Scope, &policy{
-		Attachment: at, Policy: p, pre: at.Pre, post: at.Post, name: fmt.Sprintf("the policy at %s", at.Scope),
+		Attachment: at, Policy: p, name: fmt.Sprintf("the policy at %s", at.Scope),
 	})
 	return func() {
 		t.policies.mu.Lock()

@@ -35,10 +35,9 @@ type program struct {
 
 func (t *Tools) program(p config.Policy) *policy {
 	return &policy{
-		Attachment: Attachment{Timeout: time.Duration(p.TimeoutMs) * time.Millisecond},
+		Attachment: Attachment{Before: p.Stage == "pre", After: p.Stage == "post", Timeout: time.Duration(p.TimeoutMs) * time.Millisecond},
 		Policy:     program{p.Run, t.policies.programs},
-		pre:        p.Stage == "pre", post: p.Stage == "post",
-		name: "the policy program " + p.Run[0],
+		name:       "the policy program " + p.Run[0],
 	}
 }
 
