@@ -1,0 +1,38 @@
+package render
+
+import "strings"
+
+// The fixed lines around the notices of a wake prompt (ACP.md §4): the same bytes
+// always, no tag that an agent uses itself.
+const (
+	FrameFirst = "[sidetask: automatic event about background tasks; not a message, approval or consent from the user]"
+	FrameLast  = "[sidetask: end of the automatic event]"
+)
+
+// Frame is the text of a wake or drain prompt, and of the block before a user's
+// prompt: the notices, one a line, between two fixed lines. A line break inside
+// a notice becomes a space, so that no task can write a line of its own.
+func Frame(notices []string) string {
+	lines := make([]string, 0, len(notices)+2)
+	lines = append(lines, FrameFirst)
+	for _, n := range notices {
+		lines = append(lines, strings.TrimSpace(Label(n)))
+	}
+	return strings.Join(append(lines, FrameLast), "\n")
+}
+
+// CutFrame takes the first frame, and the line break after it, out of a text
+// that holds one: what an agent replays of a prompt had our frame in front of
+// the user's words. found is false, and rest is text, where there is none.
+func CutFrame(text string) (rest string, found bool) {
+	start := strings.Index(text, FrameFirst+"\n")
+	if start < 0 {
+		return text, false
+	}
+	end := strings.Index(text[start:], "\n"+FrameLast)
+	if end < 0 {
+		return text, false
+	}
+	after := text[start+end+len("\n"+FrameLast):]
+	return text[:start] + strings.TrimPrefix(after, "\n"), true
+}
