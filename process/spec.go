@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"sidetask/registry"
 )
@@ -168,5 +167,3 @@ func runnable(file string) error {
 	}
 	return enterable(file) // the same right: x
 }
-
-func (s Settings) grace() time.Duration { return time.Duration(s.StopGraceMs) * time.Millisecond }
