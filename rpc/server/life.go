@@ -45,7 +45,8 @@ func (c *conn) drain() {
 	}
 }
 
-// atEnd has f run when the connection is over. It runs at once if it is.
+// atEnd has f run when the connection is over; only for handlers, which are
+// over before.
 func (c *conn) atEnd(f func()) {
 	c.mu.Lock()
 	c.onEnd = append(c.onEnd, f)
@@ -59,7 +60,9 @@ func (c *conn) undo() {
 	calls := c.unconfirmed
 	c.unconfirmed = nil
 	last := c.onEnd
-	c.onEnd = nil
+	for _, detach := range c.mounts {
+		last = append(last, detach)
+	}
 	unstarted := c.pending
 	c.pending = nil
 	c.mu.Unlock()

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -34,10 +37,12 @@ type Server struct {
 	methods map[string]method
 	log     *slog.Logger
 	slow    time.Duration
+	names   []string // of the methods
 
 	mu        sync.Mutex // guards all below
 	listeners map[net.Listener]struct{}
 	conns     map[*conn]struct{}
+	policies  int64 // given out so far
 	closed    bool
 	wg        sync.WaitGroup // connections and nothing else
 }
@@ -52,6 +57,7 @@ func New(engine Engine) *Server {
 		listeners: make(map[net.Listener]struct{}), conns: make(map[*conn]struct{}),
 	}
 	s.methods = methods()
+	s.names = slices.Sorted(maps.Keys(s.methods))
 	return s
 }
 
@@ -129,6 +135,13 @@ func (s *Server) refuse(nc net.Conn, reason *rpc.Error) {
 	if err == nil && nc.SetWriteDeadline(time.Now().Add(time.Second)) == nil {
 		_, _ = nc.Write(line)
 	}
+}
+
+func (s *Server) nextPolicy() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.policies++
+	return "p-" + strconv.FormatInt(s.policies, 10)
 }
 
 // Clients tells who is connected, for daemon/status.
