@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/activation"
@@ -31,7 +32,7 @@ type Service struct {
 // the environment, so that nothing started from here can take it for its own:
 // neither a task's command, nor a keeper. Call it once, first thing in main
 // and before any file is opened, since inherited descriptors are known by
-// number.
+// number. Other descriptors that were inherited stay open and become close-on-exec.
 //
 // An error tells of something malformed; the Service is usable all the same.
 func Take() (*Service, error) {
@@ -55,7 +56,7 @@ func Take() (*Service, error) {
 		s.watchdog = 0
 	}
 	s.listeners, err = inherited()
-	errs = append(errs, err)
+	errs = append(errs, err, shield())
 	for _, entry := range s.taken {
 		name, _, _ := strings.Cut(entry, "=")
 		errs = append(errs, os.Unsetenv(name))
@@ -84,6 +85,22 @@ func inherited() (map[string][]net.Listener, error) {
 		errs = append(errs, file.Close())
 	}
 	return named, errors.Join(errs...)
+}
+
+// shield makes every descriptor that came from whoever started this process
+// close on exec. A lock or a socket of theirs in a long-running command is one
+// that never closes (FIELD, Daemon life).
+func shield() error {
+	entries, err := os.ReadDir("/dev/fd")
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if fd, err := strconv.Atoi(entry.Name()); err == nil && fd > 2 {
+			syscall.CloseOnExec(fd)
+		}
+	}
+	return nil
 }
 
 // Supervised says whether the service manager started this very process as a

@@ -1,0 +1,6 @@
+// Package wire reads, understands and edits lines of JSON-RPC without ever
+// writing them anew: it finds where a member lies and splices bytes, so that
+// unknown members, number spelling, key order and white space survive.
+//
+// It knows JSON and JSON-RPC's envelope, and nothing of ACP.
+package wire
