@@ -40,7 +40,7 @@ type conn struct {
 	note         string
 	delivered    bool               // says tools/delivered
 	held         int                // mounts, policies, subscriptions
-	mounts       map[string]func()  // by id, how to detach them
+	mounts       map[string]func()  // by id: how to detach them
 	unsubscribe  context.CancelFunc // of task/subscribe
 	onEnd        []func()
 }
@@ -85,7 +85,7 @@ func (c *conn) serve() {
 // read takes messages until the input ends or a message is too large.
 // Answers and notifications are handled at once, requests queue.
 func (c *conn) read() error {
-	in := newFrames(c.nc, c.server.engine.maxMessageBytes)
+	in := newFrames(c.nc, func() int64 { return c.server.limits().MaxMessageBytes })
 	for {
 		data, err := in.next()
 		var refused *rpc.Error

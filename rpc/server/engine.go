@@ -38,15 +38,6 @@ type Engine struct {
 	Log      *slog.Logger // nil = discard
 }
 
-func (e *Engine) maxMessageBytes() int64 { return e.Live.Current().Limits.MaxMessageBytes }
-func (e *Engine) maxConnections() int64  { return e.Live.Current().Limits.MaxConnections }
-
-// connectionGone tells all who knew a connection that it has ended.
-func (e *Engine) connectionGone(c *conn) {
-	e.Outside.ConnGone(c)
-	e.Registry.HostGone(c)
-}
-
 // method is one entry of the table: what runs, and who may call it.
 type method struct {
 	handle   func(c *call) (any, error)

@@ -46,8 +46,12 @@ func mountAttach(c *call, p rpc.MountAttach) (any, error) {
 		conn.letGo()
 		return nil, rpc.Errorf(rpc.CodeInvalidParams, "%s", err)
 	}
+	conn.server.nameMount(at, id)
 	conn.mu.Lock()
-	conn.mounts[id] = detach
+	conn.mounts[id] = func() {
+		conn.server.forgetMount(at, id)
+		detach()
+	}
 	conn.mu.Unlock()
 	return rpc.MountAttached{Mount: id}, nil
 }
@@ -66,12 +70,37 @@ func mountDetach(c *call, p rpc.MountDetach) (any, error) {
 	return rpc.Empty{}, nil
 }
 
+// nameMount keeps the id of an attached mount, for mount/list.
+func (s *Server) nameMount(at scope.Path, id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mounts[at] = id
+}
+
+func (s *Server) forgetMount(at scope.Path, id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mounts[at] == id {
+		delete(s.mounts, at)
+	}
+}
+
+// mountName is the id of an attached mount, and the scope of one of the file.
+func (s *Server) mountName(m config.Mount) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if id, ok := s.mounts[m.Scope]; ok && m.Origin == "connection" {
+		return id
+	}
+	return string(m.Scope)
+}
+
 func mountList(c *call, _ struct{}) (any, error) {
 	mounts := c.conn.server.engine.Live.Mounts()
 	out := make([]rpc.MountInfo, len(mounts))
 	for i, m := range mounts {
 		out[i] = rpc.MountInfo{
-			Mount: m.ID, Scope: string(m.Scope), Origin: m.Origin, Enabled: m.Enabled,
+			Mount: c.conn.server.mountName(m), Scope: string(m.Scope), Origin: m.Origin, Enabled: m.Enabled,
 			WaitTimeoutMs: m.WaitTimeoutMs, MaxWaitTimeoutMs: m.MaxWaitTimeoutMs,
 			CompletionDelivery: m.CompletionDelivery, MaxConsecutiveWakes: m.MaxConsecutiveWakes,
 		}

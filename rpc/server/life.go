@@ -78,7 +78,7 @@ func (c *conn) undo() {
 	for i := len(last) - 1; i >= 0; i-- {
 		last[i]()
 	}
-	c.server.engine.connectionGone(c)
+	c.server.gone(c)
 }
 
 // answer queues the answer of a call; with it its reports become final, or
