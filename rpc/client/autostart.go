@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -49,30 +50,30 @@ func (e *StartError) Error() string { return e.Message }
 // Hint is the line that says what to do; may be empty.
 func (e *StartError) Hint() string { return e.Next }
 
-// run starts a daemon and returns when it listens. That another one did so
+// run starts a daemon and connects when it listens. That another one did so
 // meanwhile is as good: the single-instance lock decides which, and the loser
 // says so.
-func (a *Autostart) run(ctx context.Context, socket string) error {
+func (a *Autostart) run(ctx context.Context, socket string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	report, err := a.start(ctx)
 	if err != nil {
-		return &StartError{Message: "start the daemon: " + err.Error(), Status: StatusUnavailable}
+		return nil, &StartError{Message: "start the daemon: " + err.Error(), Status: StatusUnavailable}
 	}
 	switch {
 	case report.Ready:
-		return nil
+		return connect(ctx, socket)
 	case report.Status != StatusBusy:
-		return &StartError{Message: report.Error, Next: report.Hint, Status: report.Status}
+		return nil, &StartError{Message: report.Error, Next: report.Hint, Status: report.Status}
 	case report.Socket != "" && report.Socket != socket:
-		return &StartError{Message: report.Error, Next: "set SIDETASK_SOCKET=" + report.Socket, Status: StatusUnavailable}
+		return nil, &StartError{Message: report.Error, Next: "set SIDETASK_SOCKET=" + report.Socket, Status: StatusUnavailable}
 	}
 	// The winner holds the lock and is about to listen.
 	conn, err := await(ctx, socket)
 	if err != nil {
-		return &StartError{Message: report.Error, Next: report.Hint, Status: StatusUnavailable}
+		return nil, &StartError{Message: report.Error, Next: report.Hint, Status: StatusUnavailable}
 	}
-	return conn.Close()
+	return conn, nil
 }
 
 // start runs the helper and reads the daemon's report.
@@ -124,7 +125,7 @@ func daemonEnv(environ []string) []string {
 		name, _, _ := strings.Cut(entry, "=")
 		switch name {
 		case "HOME", "PATH", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "LANG",
-			"DBUS_SESSION_BUS_ADDRESS", "SIDETASK_SOCKET", "SIDETASK_CONFIG", "SIDETASK_LOG", "GOCOVERDIR":
+			"DBUS_SESSION_BUS_ADDRESS", "SIDETASK_SOCKET", "SIDETASK_CONFIG", "SIDETASK_LOG":
 			kept = append(kept, entry)
 		default:
 			if strings.HasPrefix(name, "XDG_") || strings.HasPrefix(name, "LC_") {
