@@ -78,7 +78,8 @@ type Outcome struct {
 // Facts are what only the producer knows of a task, for the operator.
 type Facts struct {
 	PID       int
-	Bytes     int64
+	Bytes     int64 // of output written so far
+	Disk      int64 // bytes kept on disk now: what retention counts
 	Leftovers int
 	CPUMs     *int64
 	RSSMax    *int64 // bytes

@@ -47,12 +47,12 @@ const taskID = "Id returned by the tool that started the work."
 var tools = []tool{
 	{
 		name:        toolStart,
-		description: "Run a shell command in the background. Answers at once with the task's id; the command goes on after your turn has ended, and its end is told to you.",
+		description: "Run a shell command in the background. Returns its task id at once; the command keeps running after your turn ends, and you are told when it finishes.",
 		properties: []property{
 			{name: "command", kind: "string", required: true, description: "Shell command."},
 			{name: "label", kind: "string", description: "Name shown in lists; default: the command."},
 			{name: "cwd", kind: "string", description: "Working directory; default: the session's."},
-			{name: "timeout_ms", kind: "number", description: "Kill it after this time; default as configured."},
+			{name: "timeout_ms", kind: "number", description: "Kill the command after this time; default as configured."},
 		},
 	},
 	{

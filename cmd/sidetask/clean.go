@@ -1,0 +1,159 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// maxHeld bounds what a cleaner keeps of a line or a sequence that has not
+// ended. Longer ones are given as far as they are.
+const maxHeld = 64 << 10
+
+// cleaner makes a task's output fit to be shown: it takes out the sequences that
+// would move the cursor, retitle or reprogram the person's terminal, and bytes
+// that are no UTF-8. On a terminal colours stay and a carriage return does what
+// it is for; elsewhere colours go and of a line that was overwritten the last
+// state stays. `tail --raw` gives the bytes themselves.
+type cleaner struct {
+	out      io.Writer
+	terminal bool
+
+	held []byte // an unfinished sequence or character
+	line []byte // elsewhere than on a terminal: the line so far
+}
+
+func newCleaner(out io.Writer) *cleaner {
+	_, isTerminal := terminal(out)
+	return &cleaner{out: out, terminal: isTerminal}
+}
+
+// Write cleans b, which may end anywhere, and writes what is complete.
+func (c *cleaner) Write(b []byte) (int, error) {
+	written := len(b)
+	b = append(c.held, b...)
+	c.held = nil
+	var clean []byte
+	for len(b) > 0 {
+		n := token(b)
+		if n == 0 && len(b) < maxHeld {
+			c.held = bytes.Clone(b)
+			break
+		}
+		// A sequence without end is none: its first byte goes, the rest is text.
+		clean = c.keep(clean, b[:max(n, 1)])
+		b = b[max(n, 1):]
+	}
+	_, err := c.out.Write(clean)
+	return written, err
+}
+
+// Close writes what was held back. The writer below stays open.
+func (c *cleaner) Close() error {
+	rest := c.line
+	if len(c.held) > 0 && c.held[0] != escape {
+		rest = append(rest, printable(c.held)...)
+	}
+	c.line, c.held = nil, nil
+	if len(rest) == 0 {
+		return nil
+	}
+	_, err := c.out.Write(rest)
+	return err
+}
+
+// keep appends what is to be shown of one token to clean.
+func (c *cleaner) keep(clean, tok []byte) []byte {
+	text := isText(tok) || tok[0] == '\t'
+	if c.terminal {
+		if text || tok[0] == '\n' || tok[0] == '\r' || tok[0] == '\b' || isColour(tok) {
+			return append(clean, printable(tok)...)
+		}
+		return clean
+	}
+	returned := bytes.HasSuffix(c.line, []byte{'\r'})
+	switch {
+	case tok[0] == '\n':
+		clean = append(clean, bytes.TrimSuffix(c.line, []byte{'\r'})...)
+		clean = append(clean, '\n')
+		c.line = c.line[:0]
+	case tok[0] == '\r' && !returned:
+		c.line = append(c.line, '\r')
+	case text:
+		if returned {
+			c.line = c.line[:0] // overwritten
+		}
+		c.line = append(c.line, printable(tok)...)
+		if len(c.line) > maxHeld {
+			clean = append(clean, c.line...)
+			c.line = c.line[:0]
+		}
+	}
+	return clean
+}
+
+const escape = 0x1b
+
+// token is the length of the run of text, the control character or the escape
+// sequence that b begins with; 0 if b ends in the middle of it.
+func token(b []byte) int {
+	switch {
+	case b[0] == escape:
+		_, _, n, state := ansi.DecodeSequence(b, ansi.NormalState, nil)
+		if n == len(b) && (state != ansi.NormalState || n == 1) {
+			return 0
+		}
+		return n
+	case !isText(b):
+		return 1
+	}
+	n := 0
+	for n < len(b) && isText(b[n:]) {
+		n++
+	}
+	if n < len(b) {
+		return n
+	}
+	// At the end a character may be cut; what stands before it is whole.
+	for back := 1; back < utf8.UTFMax && back <= n; back++ {
+		if utf8.RuneStart(b[n-back]) {
+			if !utf8.FullRune(b[n-back:]) {
+				n -= back
+			}
+			break
+		}
+	}
+	return n
+}
+
+// isText reports whether b begins with something other than a control.
+func isText(b []byte) bool { return b[0] >= ' ' && b[0] != 0x7f }
+
+// isColour reports whether tok is an SGR sequence: it changes how text looks
+// and nothing else.
+func isColour(tok []byte) bool {
+	if len(tok) < 3 || tok[0] != escape || tok[1] != '[' || tok[len(tok)-1] != 'm' {
+		return false
+	}
+	return len(bytes.Trim(tok[2:len(tok)-1], "0123456789;:")) == 0
+}
+
+// printable is tok with what is no UTF-8 replaced, and C1 controls (which some
+// terminals obey) too.
+func printable(tok []byte) []byte {
+	for i := 0; i < len(tok); {
+		r, n := utf8.DecodeRune(tok[i:])
+		if r == utf8.RuneError && n == 1 || r >= 0x80 && r < 0xa0 {
+			return bytes.Map(func(r rune) rune {
+				if r >= 0x80 && r < 0xa0 {
+					return utf8.RuneError
+				}
+				return r
+			}, bytes.ToValidUTF8(tok, []byte("\uFFFD")))
+		}
+		i += n
+	}
+	return tok
+}

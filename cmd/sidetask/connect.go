@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"sidetask/paths"
+	"sidetask/rpc"
+	"sidetask/rpc/client"
+)
+
+// longWait is a wait without an end of its own, in milliseconds: the longest
+// that the daemon takes (BEHAVIOUR T44).
+const longWait = 2147483647
+
+// options says whom this command connects to.
+func (p *program) options() (client.Options, error) {
+	where, err := paths.Find()
+	if err != nil {
+		return client.Options{}, &failure{statusNoDaemon, err, ""}
+	}
+	o := client.Options{Socket: where.Socket, Name: "sidetask", Version: version()}
+	if !p.noAutostart {
+		o.Autostart, err = client.Self()
+	}
+	return o, err
+}
+
+// dial connects to the daemon, the operator's way. The caller closes it.
+func (p *program) dial(ctx context.Context) (*client.Client, error) {
+	o, err := p.options()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.Dial(ctx, o)
+	if err != nil {
+		return nil, noDaemon(err)
+	}
+	p.compare(c)
+	return c, nil
+}
+
+// compare tells of a daemon that is older than this command.
+func (p *program) compare(c *client.Client) {
+	if server := c.Server().Server; client.Newer(version(), server.Version) {
+		p.say("the daemon is older (%s) than this command (%s): run `sidetask daemon restart`", server.Version, version())
+	}
+}
+
+// noDaemon gives an error of connecting its exit status. What the daemon itself
+// answered, and a stop by signal, keep theirs.
+func noDaemon(err error) error {
+	var answer *rpc.Error
+	if errors.As(err, &answer) || errors.Is(err, context.Canceled) || statusOf(err) != statusError {
+		return err
+	}
+	return &failure{statusNoDaemon, err, ""}
+}
+
+// call is for the commands that make one call and are done.
+func (p *program) call(ctx context.Context, method string, params, result any) error {
+	c, err := p.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	return c.Call(ctx, method, params, result)
+}
+
+// link is a connection that is kept over restarts of the daemon, for the
+// commands that stay: following and waiting.
+type link struct{ keeper *client.Keeper }
+
+// link connects. That it cannot is said now and not after a time-out.
+func (p *program) link(ctx context.Context) (*link, error) {
+	c, err := p.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Close(); err != nil {
+		return nil, err
+	}
+	o, err := p.options()
+	if err != nil {
+		return nil, err
+	}
+	return &link{client.Keep(client.KeeperOptions{Options: o, Always: !p.noAutostart})}, nil
+}
+
+func (l *link) close() { _ = l.keeper.Close() }
+
+// call makes a call that may be repeated: it is, when the daemon went away in
+// the middle.
+func (l *link) call(ctx context.Context, method string, params, result any) error {
+	for {
+		err := l.keeper.Call(ctx, method, params, result)
+		if !errors.Is(err, client.ErrLost) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// get looks at a task.
+func (l *link) get(ctx context.Context, id string) (rpc.Task, error) {
+	var result rpc.TaskResult
+	err := l.call(ctx, rpc.MethodTaskGet, rpc.TaskRef{ID: id}, &result)
+	return result.Task, err
+}
+
+// wait waits until the task has ended or ms have passed; longWait is for ever.
+// The task says which it was.
+func (l *link) wait(ctx context.Context, id string, ms int64) (rpc.Task, error) {
+	for {
+		var result rpc.TaskResult
+		err := l.call(ctx, rpc.MethodTaskWait, rpc.TaskWait{TaskRef: rpc.TaskRef{ID: id}, TimeoutMs: number(ms)}, &result)
+		if err != nil || ms != longWait || result.Task.Status.Terminal() {
+			return result.Task, err
+		}
+	}
+}
+
+// number is a number where the wire takes any JSON.
+func number(n int64) json.RawMessage {
+	raw, _ := json.Marshal(n) // an integer always has its JSON
+	return raw
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"sidetask/rpc"
+)
+
+// killFlags are the flags of `sidetask kill`.
+type killFlags struct {
+	all                    bool
+	session, agent, reason string
+}
+
+func (p *program) killCommand() *cobra.Command {
+	var f killFlags
+	cmd := &cobra.Command{
+		Use:   "kill ID... | --session S | --all",
+		Short: "Stop tasks: the whole process tree, TERM and then KILL",
+		Long: `Stop tasks, and what an ended one has left running. An agent whose task you
+stop is told so: "killed by the user".`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.kill(cmd.Context(), f, args)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.all, "all", false, "all tasks of everybody")
+	flags.StringVar(&f.session, "session", "", "all tasks of the agent with this session")
+	flags.StringVar(&f.agent, "agent", "", "the agent's name, where a session id is ambiguous")
+	flags.StringVarP(&f.reason, "reason", "r", "", "why; the task's owner reads it")
+	cmd.MarkFlagsMutuallyExclusive("all", "session")
+	return cmd
+}
+
+func (p *program) kill(ctx context.Context, f killFlags, ids []string) error {
+	const example = "for example: sidetask kill bash-1, sidetask kill --session S, or sidetask kill --all"
+	many := f.all || f.session != ""
+	switch {
+	case many && len(ids) > 0:
+		return misuse(example, "ids together with --all or --session")
+	case !many && len(ids) == 0:
+		return misuse(example, "no task to kill")
+	}
+	c, err := p.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	if many {
+		tasks, err := listTasks(ctx, c.Call, true)
+		if err != nil {
+			return err
+		}
+		for _, t := range tasks {
+			if (!t.Status.Terminal() || leftovers(t) > 0) && of(t, f.session, f.agent) {
+				ids = append(ids, t.ID)
+			}
+		}
+		if len(ids) == 0 {
+			p.say("nothing to kill")
+		}
+	}
+	return p.killEach(ctx, c.Call, f, ids)
+}
+
+// killEach kills one after another; that one could not be spares no other.
+func (p *program) killEach(ctx context.Context, call caller, f killFlags, ids []string) error {
+	var failed error
+	for _, id := range ids {
+		params := rpc.TaskKill{TaskRef: rpc.TaskRef{ID: id}}
+		if f.reason != "" {
+			params.Reason = &f.reason
+		}
+		var result rpc.TaskKillResult
+		if err := call(ctx, rpc.MethodTaskKill, params, &result); err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		if err := p.printText(textOf(result.Content)); err != nil {
+			return err
+		}
+	}
+	return failed
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sidetask/rpc"
+)
+
+// lsFlags are the flags of `sidetask ls`.
+type lsFlags struct {
+	all, asJSON, watch bool
+	session, agent     string
+}
+
+func (p *program) lsCommand() *cobra.Command {
+	var f lsFlags
+	cmd := &cobra.Command{
+		Use:     "ls",
+		Aliases: []string{"list"},
+		Short:   "List tasks",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.watch {
+				return p.watch(cmd.Context(), f)
+			}
+			c, err := p.dial(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer func() { _ = c.Close() }()
+			tasks, err := listTasks(cmd.Context(), c.Call, f.all)
+			if err != nil {
+				return err
+			}
+			return p.printTasks(f, tasks, time.Now())
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVarP(&f.all, "all", "a", false, "finished tasks too")
+	flags.StringVar(&f.session, "session", "", "only the tasks of the agent with this session")
+	flags.StringVar(&f.agent, "agent", "", "only the tasks of this agent")
+	flags.BoolVar(&f.asJSON, "json", false, "print as JSON")
+	flags.BoolVarP(&f.watch, "watch", "w", false, "stay, and show each change")
+	return cmd
+}
+
+// caller is how a call is made: of a client or a link.
+type caller func(ctx context.Context, method string, params, result any) error
+
+// listTasks gets all pages of task/list, the operator's view.
+func listTasks(ctx context.Context, call caller, all bool) ([]rpc.Task, error) {
+	tasks := []rpc.Task{}
+	params := rpc.TaskList{All: all, Limit: rpc.MaxListLimit}
+	for {
+		var page rpc.TaskListResult
+		if err := call(ctx, rpc.MethodTaskList, params, &page); err != nil {
+			return nil, err
+		}
+		tasks = append(tasks, page.Tasks...)
+		if page.Next == "" {
+			return tasks, nil
+		}
+		params.After = page.Next
+	}
+}
+
+// selects reports whether the flags want this task.
+func (f lsFlags) selects(t rpc.Task) bool {
+	if !f.all && t.Status.Terminal() && leftovers(t) == 0 {
+		return false
+	}
+	return of(t, f.session, f.agent)
+}
+
+// of reports whether the task belongs to that session and agent; empty means any.
+func of(t rpc.Task, session, agent string) bool {
+	var o rpc.Operator
+	if t.Operator != nil {
+		o = *t.Operator
+	}
+	return (session == "" || o.Session == session) && (agent == "" || o.Agent == agent)
+}
+
+func leftovers(t rpc.Task) int {
+	if t.Operator == nil {
+		return 0
+	}
+	return t.Operator.Leftovers
+}
+
+// printTasks prints those that the flags want.
+func (p *program) printTasks(f lsFlags, tasks []rpc.Task, now time.Time) error {
+	wanted := make([]rpc.Task, 0, len(tasks))
+	for _, t := range tasks {
+		if f.selects(t) {
+			wanted = append(wanted, t)
+		}
+	}
+	if f.asJSON {
+		return p.printJSON(struct {
+			Version int        `json:"version"`
+			Tasks   []taskJSON `json:"tasks"`
+		}{jsonVersion, jsonTasks(wanted, now)})
+	}
+	return p.printTable(wanted, now)
+}
+
+func (p *program) printTable(tasks []rpc.Task, now time.Time) error {
+	if len(tasks) == 0 {
+		return nil
+	}
+	_, isTerminal := terminal(p.stdout)
+	rows := make([][]string, 0, len(tasks)+1)
+	if isTerminal {
+		rows = append(rows, []string{"ID", "KIND", "STATUS", "AGE", "TOOK", "OWNER", "LEFT", "LABEL"})
+	}
+	for _, t := range tasks {
+		rows = append(rows, taskRow(t, now))
+	}
+	return p.printRows(rows)
+}
+
+func taskRow(t rpc.Task, now time.Time) []string {
+	owner, left := "-", "-"
+	if o := t.Operator; o != nil {
+		owner = ownerName(o.Agent, o.Session, o.Owner)
+		if o.Leftovers > 0 {
+			left = fmt.Sprint(o.Leftovers)
+		}
+	}
+	age := short(now.Sub(time.UnixMilli(t.StartedAt)))
+	return []string{t.ID, t.Kind, statusText(t), age, short(duration(t, now)), owner, left, t.Label}
+}
+
+// ownerName is an owner for a person: agent and session, "everybody" for a
+// task that is unowned, "you" for the operator's own.
+func ownerName(agent, session, handle string) string {
+	switch {
+	case agent != "" && session != "":
+		return agent + " " + session
+	case agent+session != "":
+		return agent + session
+	case handle == "":
+		return "everybody"
+	case handle == "operator":
+		return "you"
+	}
+	return handle
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sidetask/rpc"
+)
+
+// outputFlags are the flags of `sidetask output`.
+type outputFlags struct {
+	wait, asJSON   bool
+	timeout        span
+	session, agent string
+}
+
+func (p *program) outputCommand() *cobra.Command {
+	var f outputFlags
+	cmd := &cobra.Command{
+		Use:   "output ID",
+		Short: "Print what the model's task_output would show",
+		Long: `Print what the model's task_output would show: what is new since the last
+time, and the status. You have a cursor of your own. With --session it is that
+agent's read: what you see here, it will not see again.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.output(cmd.Context(), f, args[0])
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.wait, "wait", false, "wait for the task's end first")
+	flags.Var(&f.timeout, "timeout", "with --wait: no longer than this")
+	flags.StringVar(&f.session, "session", "", "read as the agent with this session (consumes)")
+	flags.StringVar(&f.agent, "agent", "", "the agent's name, where a session id is ambiguous")
+	flags.BoolVar(&f.asJSON, "json", false, "print as JSON")
+	return cmd
+}
+
+func (p *program) output(ctx context.Context, f outputFlags, id string) error {
+	params := rpc.TaskOutput{
+		TaskRef: rpc.TaskRef{As: rpc.As{Session: f.session, Agent: f.agent}, ID: id},
+		Wait:    f.wait,
+	}
+	if f.timeout != 0 {
+		params.Wait, params.TimeoutMs = true, number(f.timeout.ms())
+	} else if f.wait {
+		params.TimeoutMs = number(longWait)
+	}
+	var result rpc.TaskOutputResult
+	if err := p.call(ctx, rpc.MethodTaskOutput, params, &result); err != nil {
+		return err
+	}
+	if f.asJSON {
+		return p.printJSON(struct {
+			Version int      `json:"version"`
+			Text    string   `json:"text"`
+			Task    taskJSON `json:"task"`
+		}{jsonVersion, result.Text, jsonTask(result.Task, time.Now())})
+	}
+	return p.printText(textOf(result.Content))
+}
+
+// textOf is the text of a result's content blocks.
+func textOf(content []rpc.Content) string {
+	var texts []string
+	for _, block := range content {
+		texts = append(texts, block.Text)
+	}
+	return strings.Join(texts, "\n")
+}

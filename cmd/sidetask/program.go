@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// program is one run of the command line. Commands keep their flags in a struct
+// of their own and get this for everything that they share.
+type program struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+
+	noAutostart bool
+}
+
+// run is the whole program: it executes args and returns the exit status.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	p := &program{stdin: stdin, stdout: stdout, stderr: stderr}
+	root := p.root()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	if err := root.ExecuteContext(ctx); err != nil {
+		return p.report(ctx, usage(err))
+	}
+	return 0
+}
+
+// root is the command tree.
+func (p *program) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "sidetask",
+		Short:         "Background tasks for coding agents",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return cmd.Help()
+		},
+	}
+	root.PersistentFlags().BoolVar(&p.noAutostart, "no-autostart", false, "fail (exit status 69) instead of starting a daemon")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return misuse("`"+cmd.CommandPath()+" --help` shows how it is used", "%w", err)
+	})
+	root.AddCommand(
+		p.runCommand(), p.lsCommand(), p.tailCommand(), p.outputCommand(), p.waitCommand(), p.killCommand(),
+		p.writeCommand(), p.attachCommand(), p.pruneCommand(),
+		p.noticesCommand(), p.ownersCommand(), p.statusCommand(),
+		p.versionCommand(),
+	)
+	return root
+}
+
+// usage turns the library's complaints about arguments and command names, which
+// are plain errors that no type tells apart, into usage errors.
+func usage(err error) error {
+	for _, start := range []string{"unknown command", "accepts ", "requires at least", "requires at most", "required flag", "if any flags in the group", "at least one of the flags"} {
+		if strings.HasPrefix(err.Error(), start) {
+			return misuse("`sidetask --help` lists the commands, `sidetask COMMAND --help` its arguments", "%w", err)
+		}
+	}
+	return err
+}

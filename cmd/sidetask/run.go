@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"sidetask/rpc"
+)
+
+// runFlags are the flags of `sidetask run`.
+type runFlags struct {
+	follow, wait       bool
+	label, dir, shell  string
+	session, agent     string
+	shared, pty, stdin bool
+	timeout            span
+}
+
+func (p *program) runCommand() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run [flags] -- CMD ARGS... | -c 'SHELL TEXT'",
+		Short: "Start a task and print its id",
+		Long: `Start a command as a background task, with this shell's environment and
+working directory, and print its id. The task is your own: agents do not see
+it, unless --session or --shared says so, or this is itself run by an agent's
+task; then it belongs to that agent.`,
+		Example: `  sidetask run -- go test ./...
+  sidetask run -f -- make
+  id=$(sidetask run -c 'make && ./deploy')`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.run(cmd.Context(), f, args)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SetInterspersed(false) // what follows CMD is CMD's
+	flags.BoolVarP(&f.follow, "follow", "f", false, "follow the output, and exit as the command does")
+	flags.BoolVar(&f.wait, "wait", false, "wait for the end, and exit as the command does")
+	flags.StringVarP(&f.label, "label", "l", "", "what lists show; else the command")
+	flags.StringVarP(&f.dir, "dir", "C", "", "working directory; else this one")
+	flags.StringVarP(&f.shell, "command", "c", "", "a text for the shell instead of CMD ARGS")
+	flags.StringVar(&f.session, "session", "", "start it for the agent with this session")
+	flags.StringVar(&f.agent, "agent", "", "the agent's name, where a session id is ambiguous")
+	flags.BoolVar(&f.shared, "shared", false, "start it for everybody: every agent may see and stop it")
+	flags.BoolVar(&f.pty, "pty", false, "give it a terminal (see `sidetask attach`)")
+	flags.BoolVar(&f.stdin, "stdin", false, "let it have input (see `sidetask write`); with -f, this command's")
+	flags.Var(&f.timeout, "timeout", "stop it after this time")
+	cmd.MarkFlagsMutuallyExclusive("follow", "wait")
+	cmd.MarkFlagsMutuallyExclusive("session", "shared")
+	cmd.MarkFlagsMutuallyExclusive("pty", "stdin")
+	return cmd
+}
+
+// run starts the task and stays as long as the flags say.
+func (p *program) run(ctx context.Context, f runFlags, args []string) error {
+	start, err := p.startOf(f, args)
+	if err != nil {
+		return err
+	}
+	l, err := p.link(ctx)
+	if err != nil {
+		return err
+	}
+	defer l.close()
+	if err := p.belong(ctx, l, &start); err != nil {
+		return err
+	}
+	var result rpc.TaskResult
+	if err := l.call(ctx, rpc.MethodTaskStart, start, &result); err != nil {
+		return err
+	}
+	id := result.Task.ID
+	switch {
+	case f.follow:
+		p.say("started %s", id)
+		return p.followRun(ctx, l, id, f)
+	case f.wait:
+		if err := p.print("%s\n", id); err != nil {
+			return err
+		}
+		task, err := l.wait(ctx, id, longWait)
+		if err != nil {
+			return p.leave(ctx, err, id)
+		}
+		p.tellFailure(task)
+		return ended(task)
+	}
+	return p.print("%s\n", id)
+}
+
+// startOf makes the call's parameters of the flags.
+func (p *program) startOf(f runFlags, args []string) (rpc.TaskStart, error) {
+	const example = "for example: sidetask run -- make test, or: sidetask run -c 'make && make test'"
+	start := rpc.TaskStart{
+		As:    rpc.As{Session: f.session, Agent: f.agent},
+		Label: f.label, Stdin: f.stdin, Shared: f.shared,
+		// With a key a start can be asked for again when the daemon goes away in the middle.
+		Key: "run-" + rand.Text(),
+	}
+	switch {
+	case f.shell != "" && len(args) > 0:
+		return start, misuse(example, "-c has a shell text already: %s is too much", quoteAll(args))
+	case f.shell != "":
+		start.Command = f.shell
+	case len(args) == 0:
+		return start, misuse(example, "no command to run")
+	default:
+		start.Command = quoteAll(args)
+	}
+	if !utf8.ValidString(start.Command) || !utf8.ValidString(start.Label) {
+		return start, fail("put it into a script and run that", "the command is not valid UTF-8")
+	}
+	dir, err := filepath.Abs(f.dir)
+	if err != nil {
+		return start, fail("change to a folder that exists, or give one with -C", "find the working directory: %w", err)
+	}
+	start.Cwd = dir
+	start.Env = p.environment()
+	if f.timeout != 0 {
+		start.TimeoutMs = number(f.timeout.ms())
+	}
+	if f.pty {
+		size := p.terminalSize()
+		start.PTY = &size
+	}
+	return start, nil
+}
+
+// environment is this process's own, as far as JSON can carry it.
+func (p *program) environment() map[string]string {
+	env := make(map[string]string)
+	for _, entry := range os.Environ() {
+		name, value, _ := strings.Cut(entry, "=")
+		if !utf8.ValidString(entry) {
+			p.say("the variable %q is not valid UTF-8 and is left out", name)
+			continue
+		}
+		if name != "" {
+			env[name] = value
+		}
+	}
+	return env
+}
+
+// belong gives a start from inside a task to that task's owner.
+func (p *program) belong(ctx context.Context, l *link, start *rpc.TaskStart) error {
+	parent := os.Getenv("SIDETASK_TASK")
+	if parent == "" || start.Session != "" || start.Shared {
+		return nil
+	}
+	task, err := l.get(ctx, parent)
+	if errors.Is(err, rpc.ErrUnknownTask) {
+		p.say("SIDETASK_TASK names %s, which this daemon does not know: the new task is your own", parent)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	switch owner := task.Operator; {
+	case owner == nil:
+	case owner.Owner == "":
+		start.Shared = true
+	default:
+		start.Session, start.Agent = owner.Session, owner.Agent
+	}
+	return nil
+}

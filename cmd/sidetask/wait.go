@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sidetask/rpc"
+)
+
+// waitFlags are the flags of `sidetask wait`.
+type waitFlags struct {
+	timeout span
+	asJSON  bool
+}
+
+func (p *program) waitCommand() *cobra.Command {
+	var f waitFlags
+	cmd := &cobra.Command{
+		Use:   "wait ID...",
+		Short: "Wait until tasks have ended, and exit as the last one did",
+		Long: `Wait until all of the tasks have ended, print how, and exit as the command of
+the last one named did (128+n if signal n ended it). 124: they did not end in time.
+You take nothing from an agent by waiting.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.wait(cmd.Context(), f, args)
+		},
+	}
+	cmd.Flags().Var(&f.timeout, "timeout", "no longer than this")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print as JSON")
+	return cmd
+}
+
+func (p *program) wait(ctx context.Context, f waitFlags, ids []string) error {
+	l, err := p.link(ctx)
+	if err != nil {
+		return err
+	}
+	defer l.close()
+	tasks := make([]rpc.Task, len(ids))
+	for i, id := range ids { // a wrong id is said now and not when the others have ended
+		if tasks[i], err = l.get(ctx, id); err != nil {
+			return err
+		}
+	}
+	deadline := time.Now().Add(time.Duration(f.timeout))
+	// All have ended when each has, so one after another will do.
+	for i, id := range ids {
+		ms := int64(longWait)
+		if f.timeout != 0 {
+			ms = max(time.Until(deadline).Milliseconds(), 1) // past the time, one last look
+		}
+		tasks[i], err = l.wait(ctx, id, ms)
+		if err != nil {
+			return p.leave(ctx, err, id)
+		}
+	}
+	if err := p.printEnds(f, tasks); err != nil {
+		return err
+	}
+	for _, t := range tasks {
+		if !t.Status.Terminal() {
+			p.say("%s has not ended within %v", t.ID, time.Duration(f.timeout))
+			return exit(statusTimeout)
+		}
+	}
+	return ended(tasks[len(tasks)-1])
+}
+
+func (p *program) printEnds(f waitFlags, tasks []rpc.Task) error {
+	if f.asJSON {
+		return p.printJSON(struct {
+			Version int        `json:"version"`
+			Tasks   []taskJSON `json:"tasks"`
+		}{jsonVersion, jsonTasks(tasks, time.Now())})
+	}
+	for _, t := range tasks {
+		if err := p.print("%s: %s\n", t.ID, statusText(t)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

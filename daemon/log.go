@@ -1,0 +1,113 @@
+package daemon
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/lmittmann/tint"
+	"golang.org/x/term"
+
+	"sidetask/config"
+)
+
+// maxLogBytes bounds the log file of a daemon that nobody's terminal or
+// journal listens to. The one before it is kept beside it.
+const maxLogBytes = 4 << 20
+
+// logger writes to w as [log] says. The level follows a reload; SIDETASK_LOG
+// in the environment outranks the file.
+type logger struct {
+	*slog.Logger
+	level *slog.LevelVar
+}
+
+func newLogger(w io.Writer, journal slog.Handler, settings config.Log) logger {
+	level := new(slog.LevelVar)
+	l := logger{level: level}
+	l.follow(settings)
+	options := &slog.HandlerOptions{Level: level}
+	switch {
+	case journal != nil && settings.Format == "auto":
+		l.Logger = slog.New(leveled{journal, level})
+	case settings.Format == "tint", settings.Format == "auto" && isTerminal(w):
+		l.Logger = slog.New(tint.NewHandler(w, &tint.Options{Level: level, NoColor: !isTerminal(w)}))
+	default:
+		l.Logger = slog.New(slog.NewJSONHandler(w, options))
+	}
+	return l
+}
+
+// follow takes over a changed level.
+func (l logger) follow(settings config.Log) {
+	name := settings.Level
+	if env := os.Getenv("SIDETASK_LOG"); env != "" {
+		name = env
+	}
+	var level slog.Level
+	if level.UnmarshalText([]byte(strings.ToUpper(name))) == nil {
+		l.level.Set(level)
+	}
+}
+
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// logFile appends to a file and starts it anew when it is full.
+type logFile struct {
+	path string
+
+	mu   sync.Mutex // guards file and size
+	file *os.File
+	size int64
+}
+
+func openLog(path string) (*logFile, error) {
+	l := &logFile{path: path}
+	if err := l.open(); err != nil {
+		return nil, fmt.Errorf("open the log: %w", err)
+	}
+	return l, nil
+}
+
+func (l *logFile) open() error {
+	file, err := os.OpenFile(l.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		_ = file.Close()
+		return err
+	}
+	l.file, l.size = file, info.Size()
+	return nil
+}
+
+// Write appends one record. A log that cannot be written stops nothing.
+func (l *logFile) Write(record []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.size+int64(len(record)) > maxLogBytes {
+		_ = l.file.Close()
+		_ = os.Rename(l.path, l.path+".1")
+		if err := l.open(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := l.file.Write(record)
+	l.size += int64(n)
+	return n, err
+}
+
+// Close ends it.
+func (l *logFile) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.file.Close()
+}

@@ -1,0 +1,136 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// startTime bounds the start of a daemon, recovery of its tasks included.
+const startTime = 60 * time.Second
+
+// Autostart says how to start a daemon: Executable with Args is the helper
+// that calls [Detach]. It is run in a session of its own, in "/", with fds 0-2
+// on /dev/null, fd 3 the pipe on which the daemon reports ([Report]), and the
+// few variables that a daemon needs.
+type Autostart struct {
+	Executable string // absolute
+	Args       []string
+}
+
+// Self is this program's own way to start its daemon: `sidetask daemon --detach`.
+func Self() (*Autostart, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program's file: %w", err)
+	}
+	// The kernel's mark for a file that was replaced, as an upgrade does: the new one is the one to start.
+	exe = strings.TrimSuffix(exe, " (deleted)")
+	return &Autostart{Executable: exe, Args: []string{"daemon", "--detach"}}, nil
+}
+
+// StartError is the report of a daemon that was started and ended at once.
+type StartError struct {
+	Message string
+	Next    string // what to do; may be empty
+	Status  int    // its exit status: StatusConfig, StatusUnavailable or StatusBusy
+}
+
+// Error is the daemon's own message.
+func (e *StartError) Error() string { return e.Message }
+
+// Hint is the line that says what to do; may be empty.
+func (e *StartError) Hint() string { return e.Next }
+
+// run starts a daemon and returns when it listens. That another one did so
+// meanwhile is as good: the single-instance lock decides which, and the loser
+// says so.
+func (a *Autostart) run(ctx context.Context, socket string) error {
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	report, err := a.start(ctx)
+	if err != nil {
+		return &StartError{Message: "start the daemon: " + err.Error(), Status: StatusUnavailable}
+	}
+	switch {
+	case report.Ready:
+		return nil
+	case report.Status != StatusBusy:
+		return &StartError{Message: report.Error, Next: report.Hint, Status: report.Status}
+	case report.Socket != "" && report.Socket != socket:
+		return &StartError{Message: report.Error, Next: "set SIDETASK_SOCKET=" + report.Socket, Status: StatusUnavailable}
+	}
+	// The winner holds the lock and is about to listen.
+	conn, err := await(ctx, socket)
+	if err != nil {
+		return &StartError{Message: report.Error, Next: report.Hint, Status: StatusUnavailable}
+	}
+	return conn.Close()
+}
+
+// start runs the helper and reads the daemon's report.
+func (a *Autostart) start(ctx context.Context) (Report, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return Report{}, err
+	}
+	defer func() { _ = r.Close() }()
+	cmd := exec.Command(a.Executable, a.Args...)
+	cmd.Dir = "/"
+	cmd.Env = daemonEnv(os.Environ())
+	cmd.ExtraFiles = []*os.File{w}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err = cmd.Start()
+	_ = w.Close()
+	if err != nil {
+		return Report{}, err
+	}
+	// The helper ends as soon as it has started the daemon, which then is a
+	// child of init and none of ours.
+	waitErr := cmd.Wait()
+
+	stop := context.AfterFunc(ctx, func() { _ = r.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	line, err := bufio.NewReader(io.LimitReader(r, maxReport)).ReadBytes('\n')
+	if ctx.Err() != nil {
+		return Report{}, fmt.Errorf("it was not ready in time: %w", ctx.Err())
+	}
+	var report Report
+	if err == nil {
+		err = json.Unmarshal(line, &report)
+	}
+	if err != nil {
+		if waitErr != nil {
+			err = waitErr
+		}
+		return Report{}, fmt.Errorf("it ended without a word (%w): see its log, or run `sidetask daemon`", err)
+	}
+	return report, nil
+}
+
+// daemonEnv keeps what a daemon needs of the environment of whoever happened to
+// start it. Tasks get the environment of their own caller, and a token or a
+// session's marks must not live on in a daemon.
+func daemonEnv(environ []string) []string {
+	var kept []string
+	for _, entry := range environ {
+		name, _, _ := strings.Cut(entry, "=")
+		switch name {
+		case "HOME", "PATH", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "LANG",
+			"DBUS_SESSION_BUS_ADDRESS", "SIDETASK_SOCKET", "SIDETASK_CONFIG", "SIDETASK_LOG", "GOCOVERDIR":
+			kept = append(kept, entry)
+		default:
+			if strings.HasPrefix(name, "XDG_") || strings.HasPrefix(name, "LC_") {
+				kept = append(kept, entry)
+			}
+		}
+	}
+	return kept
+}

@@ -1,0 +1,133 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sourcegraph/jsonrpc2"
+
+	"sidetask/rpc"
+)
+
+// Limits of the client.
+const (
+	// answerTime is how long the daemon may take for initialize.
+	answerTime = 30 * time.Second
+	// maxRequests of the daemon may be in work at once; the next is refused.
+	maxRequests = 64
+	// maxNotifications may wait for the handler; a client that is further
+	// behind ends its connection, as the daemon does with a slow reader.
+	maxNotifications = 4096
+)
+
+// Handler answers the daemon. For a request (task/cancel, owner/resolve,
+// policy/pre, policy/post) its result or error is the answer; an error that is
+// an [*rpc.Error] keeps its code. For a notification both are dropped.
+//
+// Notifications are handled one after another in the order sent; each request
+// has a goroutine of its own. ctx ends when the connection does. A handler may
+// call the client, but must not close it.
+type Handler func(ctx context.Context, c *Client, method string, params json.RawMessage) (any, error)
+
+// Options say whom to connect to and as whom.
+type Options struct {
+	Socket  string // path of the socket, absolute
+	Name    string // of this program, for `sidetask status`
+	Version string // of this program
+
+	Token     string     // binds the connection to that owner; "" for the operator
+	Delivered bool       // this client says tools/delivered (see [Client.CallDelivered])
+	Handle    Handler    // nil: notifications are dropped, requests refused
+	Autostart *Autostart // nil: no daemon is started
+}
+
+// Client is one connection to the daemon. Its methods may be called
+// concurrently.
+type Client struct {
+	server rpc.Initialized
+	conn   *jsonrpc2.Conn
+	stream *stream
+	handle Handler
+	notes  chan *jsonrpc2.Request
+	slots  chan struct{} // one for each request of the daemon in work
+	ready  chan struct{} // closed when conn is set: the library reads before it returns it
+	nextID atomic.Uint64
+
+	work sync.WaitGroup // all goroutines; each ends with the connection
+}
+
+// Dial connects to the daemon and says who is calling. With o.Autostart it
+// starts a daemon if there is none. ctx bounds the whole of it and not the
+// life of the connection, which the caller ends with [Client.Close].
+//
+// Errors: a [*StartError] for a daemon that was started and ended, one that
+// wraps [ErrNoDaemon] where there is none, an [*rpc.Error] for a refused token.
+func Dial(ctx context.Context, o Options) (*Client, error) {
+	conn, err := reach(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return open(ctx, conn, o)
+}
+
+// open speaks initialize on a fresh connection, which it owns from now on.
+func open(ctx context.Context, conn net.Conn, o Options) (*Client, error) {
+	c := &Client{
+		stream: newStream(conn),
+		handle: o.Handle,
+		notes:  make(chan *jsonrpc2.Request, maxNotifications),
+		slots:  make(chan struct{}, maxRequests),
+		ready:  make(chan struct{}),
+	}
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	c.conn = jsonrpc2.NewConn(life, c.stream, dispatcher{c}, jsonrpc2.SetLogger(log.New(io.Discard, "", 0)))
+	close(c.ready)
+	c.work.Go(func() { <-c.Done(); end() })
+	c.work.Go(func() { c.deliver(life) })
+
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	err := c.Call(ctx, rpc.MethodInitialize, rpc.Initialize{
+		ProtocolVersion: rpc.Version,
+		Client:          rpc.Peer{Name: o.Name, Version: o.Version},
+		Token:           o.Token,
+		Capabilities:    rpc.ClientCapabilities{Delivered: o.Delivered},
+	}, &c.server)
+	if err == nil && c.server.ProtocolVersion != rpc.Version {
+		err = fmt.Errorf("the daemon speaks protocol %d and this program %d: run `sidetask daemon restart`", c.server.ProtocolVersion, rpc.Version)
+	}
+	if err != nil {
+		_ = c.Close()
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = fmt.Errorf("the daemon at %s does not answer: %w", o.Socket, err)
+		}
+		return nil, err
+	}
+	return c, nil
+}
+
+// Server is what the daemon said of itself.
+func (c *Client) Server() rpc.Initialized { return c.server }
+
+// Done is closed when the connection has ended, whoever ended it.
+func (c *Client) Done() <-chan struct{} { return c.conn.DisconnectNotify() }
+
+// Close ends the connection and waits for its goroutines, handlers included.
+// Open calls fail with [ErrLost]. It may be repeated.
+func (c *Client) Close() error {
+	err := c.conn.Close()
+	<-c.stream.ended
+	c.work.Wait()
+	if errors.Is(err, jsonrpc2.ErrClosed) || errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,81 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"syscall"
+
+	"sidetask/paths"
+)
+
+// ErrNoDaemon says that nobody listens on the socket.
+var ErrNoDaemon = errors.New("no sidetask daemon is running")
+
+// noDaemon is [ErrNoDaemon] with the socket and the next step.
+type noDaemon struct{ socket string }
+
+func (e *noDaemon) Error() string { return fmt.Sprintf("%v at %s", ErrNoDaemon, e.socket) }
+func (e *noDaemon) Unwrap() error { return ErrNoDaemon }
+
+// Hint is the line that says what to do.
+func (e *noDaemon) Hint() string {
+	return "start one with `sidetask daemon`, or leave out --no-autostart"
+}
+
+// reach connects, and starts a daemon where there is none and o says so.
+func reach(ctx context.Context, o Options) (net.Conn, error) {
+	conn, err := connect(ctx, o.Socket)
+	if o.Autostart == nil || !errors.Is(err, ErrNoDaemon) {
+		return conn, err
+	}
+	if err := o.Autostart.run(ctx, o.Socket); err != nil {
+		return nil, err
+	}
+	return connect(ctx, o.Socket)
+}
+
+// connect dials the socket and checks that our own user (or root) listens: what
+// follows are commands and environments, which are nobody else's business. In
+// /tmp anybody could have put a socket of that name.
+func connect(ctx context.Context, socket string) (net.Conn, error) {
+	if err := paths.CheckSocket(socket); err != nil {
+		return nil, err
+	}
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", socket)
+	if err != nil {
+		return nil, explain(socket, err)
+	}
+	uid, err := peerUID(conn.(*net.UnixConn))
+	if err == nil && uid != os.Getuid() && uid != 0 {
+		err = fmt.Errorf("the socket %s is served by uid %d, not by you (%d): remove it, or set SIDETASK_SOCKET", socket, uid, os.Getuid())
+	}
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// explain says why a socket could not be connected to.
+func explain(socket string, err error) error {
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.Is(err, fs.ErrNotExist):
+		return &noDaemon{socket}
+	case errors.Is(err, syscall.ECONNREFUSED):
+		// A file that is no socket refuses, too.
+		if info, statErr := os.Lstat(socket); statErr == nil && info.Mode()&fs.ModeSocket == 0 {
+			return fmt.Errorf("%s is in the way: it is not a socket; move it away, or set SIDETASK_SOCKET", socket)
+		}
+		return &noDaemon{socket}
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("the socket %s may not be used: it belongs to another user; set SIDETASK_SOCKET or XDG_RUNTIME_DIR", socket)
+	}
+	return fmt.Errorf("connect to the daemon: %w", err)
+}

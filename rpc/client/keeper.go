@@ -1,0 +1,248 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"sidetask/rpc"
+)
+
+// KeeperOptions are [Options] and what a kept connection needs beyond.
+type KeeperOptions struct {
+	Options
+	// OnConnect makes a fresh connection usable (registers owners, subscribes);
+	// calls wait until it has returned. An error ends that connection, and the
+	// next try follows later. It must not call the Keeper.
+	OnConnect func(ctx context.Context, c *Client) error
+	// Always starts a daemon whenever there is none, as a person's command
+	// may. Without it one is started only after [Keeper.Start].
+	Always bool
+}
+
+// Pauses after a connection that could not be made usable. Waiting for a daemon
+// that is not there needs none: the socket's folder tells.
+const (
+	firstPause = 100 * time.Millisecond
+	lastPause  = 30 * time.Second
+)
+
+// Keeper keeps a connection to the daemon over the daemon's restarts. One
+// goroutine connects, waits for the end and connects again; it waits for the
+// socket to come back and asks nobody meanwhile.
+type Keeper struct {
+	options KeeperOptions
+	cancel  context.CancelFunc
+	ended   chan struct{} // closed when the goroutine has ended
+	nudge   chan struct{} // holds one: Start was called
+
+	mu      sync.Mutex
+	current *Client       // nil while there is no usable connection
+	err     error         // of the newest try, nil once connected
+	changed chan struct{} // closed and replaced when the two above change
+}
+
+// Keep begins to connect and returns at once. The caller ends it with
+// [Keeper.Close].
+func Keep(o KeeperOptions) *Keeper {
+	ctx, cancel := context.WithCancel(context.Background())
+	k := &Keeper{
+		options: o, cancel: cancel,
+		ended: make(chan struct{}), nudge: make(chan struct{}, 1), changed: make(chan struct{}),
+	}
+	go func() {
+		defer close(k.ended)
+		k.run(ctx)
+	}()
+	return k
+}
+
+// Start says that somebody needs the daemon now (a tool call, a new session):
+// if there is none, one is started. It does not wait.
+func (k *Keeper) Start() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.current != nil && !k.current.gone() {
+		return // a nudge that nobody needs would start a daemon when this one is stopped
+	}
+	k.err = nil // of an earlier start; this one has its own outcome
+	select {
+	case k.nudge <- struct{}{}:
+	default:
+	}
+}
+
+// Connected reports whether a call would go out at once.
+func (k *Keeper) Connected() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.current != nil && !k.current.gone()
+}
+
+// Client waits for a usable connection, up to ctx. When ctx ends first, the
+// error says why there was none. A daemon that could not be started is an
+// error at once.
+func (k *Keeper) Client(ctx context.Context) (*Client, error) {
+	for {
+		k.mu.Lock()
+		current, err, changed := k.current, k.err, k.changed
+		k.mu.Unlock()
+		var failed *StartError
+		switch {
+		case current != nil && !current.gone():
+			return current, nil
+		case errors.As(err, &failed), errors.Is(err, net.ErrClosed):
+			return nil, err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			if err == nil {
+				err = ctx.Err()
+			}
+			return nil, err
+		}
+	}
+}
+
+// Call waits for the connection and calls. A daemon that is shutting down
+// refused the call, so it is made again on the next connection. [ErrLost]
+// means that the connection ended in the middle: the caller knows whether the
+// call may be repeated.
+func (k *Keeper) Call(ctx context.Context, method string, params, result any) error {
+	_, err := k.CallDelivered(ctx, method, params, result)
+	return err
+}
+
+// CallDelivered is [Client.CallDelivered] in the way of [Keeper.Call].
+func (k *Keeper) CallDelivered(ctx context.Context, method string, params, result any) (delivered func(), err error) {
+	for {
+		c, err := k.Client(ctx)
+		if err != nil {
+			return func() {}, err
+		}
+		delivered, err := c.CallDelivered(ctx, method, params, result)
+		if !errors.Is(err, rpc.ErrShuttingDown) {
+			return delivered, err
+		}
+		select {
+		case <-c.Done():
+		case <-ctx.Done():
+			return func() {}, err
+		}
+	}
+}
+
+// Close ends the connection and waits for everything that belongs to it.
+func (k *Keeper) Close() error {
+	k.cancel()
+	<-k.ended
+	return nil
+}
+
+// run connects, again and again, until ctx ends.
+func (k *Keeper) run(ctx context.Context) {
+	defer k.set(nil, net.ErrClosed)
+	start, pause := k.options.Always, firstPause
+	for ctx.Err() == nil {
+		c, err := k.connect(ctx, start)
+		start = k.options.Always
+		if err != nil {
+			k.set(nil, err)
+			timer := time.NewTimer(pause)
+			select {
+			case <-ctx.Done():
+			case <-k.nudge:
+				start = true
+			case <-timer.C:
+			}
+			timer.Stop()
+			pause = min(2*pause, lastPause)
+			continue
+		}
+		pause = firstPause
+		k.set(c, nil)
+		select {
+		case <-k.nudge: // what it asked for is here
+		default:
+		}
+		select {
+		case <-c.Done():
+		case <-ctx.Done():
+		}
+		k.set(nil, nil)
+		_ = c.Close()
+	}
+}
+
+// connect makes one usable connection. Unless start says to start a daemon, it
+// waits for one, or for somebody to call Start.
+func (k *Keeper) connect(ctx context.Context, start bool) (*Client, error) {
+	var c *Client
+	var err error
+	for c == nil {
+		o := k.options.Options
+		if !start {
+			o.Autostart = nil
+		}
+		c, err = Dial(ctx, o)
+		if err != nil && (start || !errors.Is(err, ErrNoDaemon)) {
+			return nil, err
+		}
+		if err != nil {
+			k.set(nil, err)
+			start = k.awaitOrNudge(ctx)
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+		}
+	}
+	if k.options.OnConnect != nil {
+		if err := k.options.OnConnect(ctx, c); err != nil {
+			_ = c.Close()
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// awaitOrNudge waits until somebody listens on the socket, or Start is called,
+// which it reports.
+func (k *Keeper) awaitOrNudge(ctx context.Context) (nudged bool) {
+	ctx, cancel := context.WithCancel(ctx)
+	listening := make(chan struct{})
+	go func() {
+		defer close(listening)
+		if conn, err := await(ctx, k.options.Socket); err == nil {
+			_ = conn.Close()
+		}
+	}()
+	select {
+	case <-k.nudge:
+		nudged = true
+	case <-listening:
+	}
+	cancel()
+	<-listening
+	return nudged
+}
+
+// set says what there is now and wakes who waits for it.
+func (k *Keeper) set(c *Client, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.current, k.err = c, err
+	close(k.changed)
+	k.changed = make(chan struct{})
+}
+
+func (c *Client) gone() bool {
+	select {
+	case <-c.Done():
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,133 @@
+package scripts
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// rooms is the table of ../shared/design/ARCHITECTURE.md: what each package of
+// this module may import of it. An arrow only points down.
+var rooms = map[string][]string{
+	"rpc":     {},
+	"paths":   {},
+	"scope":   {},
+	"render":  {},
+	"systemd": {},
+	"spool":   {},
+
+	"config":   {"scope", "paths"},
+	"registry": {"scope"},
+
+	"store":    {"registry"},
+	"process":  {"registry", "spool", "paths"},
+	"producer": {"registry", "spool", "paths"},
+	"wakeup":   {"registry", "scope", "config"},
+
+	"tools":      {"registry", "render", "config", "scope"},
+	"rpc/server": {"rpc", "registry", "producer", "wakeup", "tools", "render", "config", "scope"},
+	"daemon": {
+		"rpc", "paths", "scope", "render", "systemd", "spool", "config", "registry", "store", "process", "producer",
+		"wakeup", "tools", "rpc/server",
+	},
+
+	"rpc/client": {"rpc", "paths"},
+	"acp":        {"rpc", "rpc/client", "render"},
+	"mcp":        {"rpc", "rpc/client", "render"},
+
+	"cmd/sidetask":        {"daemon", "acp", "mcp", "rpc", "rpc/client", "config", "paths", "render", "scope", "systemd"},
+	"cmd/sidetask-keeper": {"spool"},
+
+	"scripts": {},
+
+	// Programs for people to read: they use the public protocols only.
+	"examples/agent":  {},
+	"examples/editor": {},
+}
+
+// keeperLibraries is all that the keeper may link beside the standard library:
+// one process per command has to be small.
+var keeperLibraries = []string{"golang.org/x/sys/unix"}
+
+type goPackage struct {
+	ImportPath string
+	Imports    []string
+	Deps       []string
+	Doc        string
+	Name       string
+	Standard   bool
+}
+
+func listPackages(t *testing.T) []goPackage {
+	t.Helper()
+	list := exec.Command("go", "list", "-json=ImportPath,Imports,Deps,Doc,Name,Standard", "./...")
+	list.Dir = ".."
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var packages []goPackage
+	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p goPackage
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return packages
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		packages = append(packages, p)
+	}
+}
+
+func TestImportsPointDown(t *testing.T) {
+	for _, p := range listPackages(t) {
+		room := strings.TrimPrefix(p.ImportPath, "sidetask/")
+		allowed, known := rooms[room]
+		if !known {
+			t.Errorf("package %s is no room of the house: add it to ARCHITECTURE's table and to this test, or put its code elsewhere", room)
+			continue
+		}
+		for _, imported := range p.Imports {
+			if below, ours := strings.CutPrefix(imported, "sidetask/"); ours && !slices.Contains(allowed, below) {
+				t.Errorf("%s imports %s, allowed are %v", room, below, allowed)
+			}
+		}
+	}
+}
+
+func TestKeeperLinksLittle(t *testing.T) {
+	for _, p := range listPackages(t) {
+		if p.ImportPath != "sidetask/cmd/sidetask-keeper" {
+			continue
+		}
+		for _, dep := range p.Deps {
+			if strings.Contains(dep, ".") && !slices.Contains(keeperLibraries, dep) && !strings.HasPrefix(dep, "vendor/") {
+				t.Errorf("the keeper links %s, allowed are %v", dep, keeperLibraries)
+			}
+		}
+	}
+}
+
+func TestWireIsStandardLibraryOnly(t *testing.T) {
+	for _, p := range listPackages(t) {
+		if p.ImportPath != "sidetask/rpc" {
+			continue
+		}
+		for _, imported := range p.Imports {
+			if strings.Contains(imported, ".") {
+				t.Errorf("rpc imports %s: programs that speak the protocol must be able to take it alone", imported)
+			}
+		}
+	}
+}
+
+func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
+	for _, p := range listPackages(t) {
+		if p.Doc == "" {
+			t.Errorf("%s has no package comment", p.ImportPath)
+		}
+	}
+}
