@@ -34,7 +34,7 @@ func (d *daemon) serve(ctx context.Context, listener *net.UnixListener) (next st
 	group.Go(func() { accepted <- d.server.Serve(listener) })
 	group.Go(func() { d.watchConfig(running) })
 	group.Go(func() { d.options.Service.Watch(running, d.log.Logger, d.healthy) })
-	d.announce(listener)
+	d.announce()
 
 	end := d.await(ctx, signals, accepted)
 	_ = d.options.Service.Stopping("stopping")

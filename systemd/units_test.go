@@ -38,7 +38,7 @@ func TestUnitProgram(t *testing.T) {
 func TestUnitPromises(t *testing.T) {
 	for unit, lines := range map[string][]string{
 		SocketUnit:  {"ListenStream=%t/sidetask/sidetask.sock", "SocketMode=0600", "DirectoryMode=0700", "FileDescriptorName=" + ListenerName},
-		ServiceUnit: {"Type=notify", "KillMode=process", "Delegate=yes", "OOMPolicy=continue", "RestartPreventExitStatus=69 78"},
+		ServiceUnit: {"Type=notify", "KillMode=process", "Delegate=yes", "OOMPolicy=continue", "RestartPreventExitStatus=75 78"},
 	} {
 		text, err := Unit(unit, "/bin/true")
 		if err != nil {
