@@ -17,9 +17,6 @@ import (
 	"sidetask/wakeup"
 )
 
-// outsideProducer is the name of the producer of outside tasks in records.
-const outsideProducer = "outside"
-
 // daemon is all rooms, wired.
 type daemon struct {
 	options  Options
@@ -101,15 +98,18 @@ func (d *daemon) openProducers() (err error) {
 	if err != nil {
 		return err
 	}
-	d.registry.AddProducer(tools.CommandProducer, d.process)
 	d.outside, err = producer.Open(producer.Options{
-		Registry: d.registry, Paths: d.options.Paths, Name: outsideProducer, Log: d.log.Logger,
-		Grace: func() time.Duration { return milliseconds(d.live.Current().Owners.ProducerGraceMs) },
+		Registry: d.registry, Paths: d.options.Paths, Log: d.log.Logger,
+		Settings: func() producer.Settings {
+			s := d.live.Current()
+			return producer.Settings{
+				Grace: milliseconds(s.Owners.ProducerGraceMs), Spool: s.Commands.SpoolBytes, SpoolHead: s.Commands.KeepHeadBytes,
+			}
+		},
 	})
 	if err != nil {
 		return err
 	}
-	d.registry.AddProducer(outsideProducer, d.outside)
 	return errors.Join(d.process.Recover(), d.outside.Recover())
 }
 
