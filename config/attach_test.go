@@ -205,7 +205,7 @@ func TestAttachBounded(t *testing.T) {
 		}
 	}
 	_, detach, err := h.Attach("/more", Overrides{}, nil)
-	if err == nil || detach != nil || err.Error() != "1024 mounts of connections are attached: no more are possible" {
+	if err == nil || detach != nil || err.Error() != "256 mounts of connections are attached: no more are possible" {
 		t.Errorf("Attach = %v", err)
 	}
 }

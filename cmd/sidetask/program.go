@@ -52,6 +52,7 @@ func (p *program) root() *cobra.Command {
 		p.writeCommand(), p.attachCommand(), p.pruneCommand(),
 		p.noticesCommand(), p.ownersCommand(), p.statusCommand(),
 		p.daemonCommand(), p.configCommand(), p.mcpCommand(),
+		p.installCommand(), p.uninstallCommand(), p.doctorCommand(),
 		p.versionCommand(),
 	)
 	return root
