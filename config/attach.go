@@ -9,7 +9,7 @@ import (
 )
 
 // maxAttached bounds the mounts of connections.
-const maxAttached = 1024
+const maxAttached = 256
 
 // attachment is one mount of a connection.
 type attachment struct {

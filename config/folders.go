@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -50,7 +51,7 @@ func (w *folders) follow() (moved bool, err error) {
 				// A folder such as /home that may be passed through but not
 				// read. Only its owner swaps what is in it.
 			default:
-				return moved, err
+				return moved, fmt.Errorf("no inotify watch on %s: %w", path, err)
 			}
 		}
 		w.route = r

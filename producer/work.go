@@ -29,12 +29,13 @@ const format = 1
 
 // work is one live task.
 type work struct {
-	dir   string
-	meta  meta
-	named chan struct{} // closed when id is set
+	dir  string
+	meta meta
 
 	mu      sync.Mutex // guards all below
-	id      string
+	id      string     // "" until the producer knows it
+	asked   bool       // a cancel came before that
+	reason  *string    // of it
 	conn    Conn // nil: lost
 	timer   *time.Timer
 	writer  *spool.Writer
@@ -91,11 +92,12 @@ func loadMeta(dir string) (meta, error) {
 	return m, nil
 }
 
-func (w *work) name(id string) {
+// name says that the producer knows its task's id; due, that a cancel came before.
+func (w *work) name(id string) (reason *string, due bool) {
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.id = id
-	w.mu.Unlock()
-	close(w.named)
+	return w.reason, w.asked
 }
 
 func (w *work) heldBy(conn Conn) bool {
@@ -176,13 +178,6 @@ func (w *work) finish() error {
 	return err
 }
 
-func (w *work) remove() (int64, error) {
-	if err := w.finish(); err != nil {
-		return 0, err
-	}
-	return removeFolder(w.dir)
-}
-
 func removeFolder(dir string) (int64, error) {
 	freed, err := spool.Usage(output(dir))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -226,13 +221,13 @@ func (w *work) lose(conn Conn, grace time.Duration, expired func()) {
 // cancel asks the producer to stop. Its refusal in time is an error; silence
 // and an answer are not.
 func (w *work) cancel(ctx context.Context, reason *string) error {
-	select {
-	case <-w.named:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 	w.mu.Lock()
 	conn, id := w.conn, w.id
+	if id == "" { // its registration is being answered
+		w.asked, w.reason = true, reason
+		w.mu.Unlock()
+		return nil
+	}
 	w.mu.Unlock()
 	if conn == nil {
 		return registry.Errorf(registry.KindProducerFailed, disconnected)

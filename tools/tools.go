@@ -138,6 +138,8 @@ type Result struct {
 	Receipts []*registry.Receipt
 	// Task is the task that the call was about, as it is after it; nil where there was none.
 	Task *registry.Task
+	// Replaced: the value is a policy's.
+	Replaced bool
 	// Already tells of a task_kill that the task had ended before.
 	Already bool
 }
