@@ -93,7 +93,7 @@ check_tasks() {
   local out id
   out=$(st run -f -- env)
   lacks "a task has nothing of the service's environment" '^(NOTIFY_SOCKET|LISTEN_|WATCHDOG_|INVOCATION_ID|JOURNAL_STREAM|MANAGERPID|SYSTEMD_EXEC_PID|MEMORY_PRESSURE)' "$out"
-  out=$(st run -f -c 'ls /proc/$$/fd | tr "\n" " "')
+  out=$(st run -f -c 'ls /proc/$$/fd; :' | tr '\n' ' ')
   want "... and no descriptors but its own" '^0 1 2 $' "$out"
   want "the daemon has a leaf of its own" '/sidetask.service/daemon$' "$(cat "/proc/$(pid)/cgroup")"
   out=$(st run -f -- cat /proc/self/cgroup)
