@@ -112,7 +112,7 @@ func (s *Server) keepListener(l net.Listener) bool {
 // accept lets a peer in if it is of our uid or root, before a byte is read.
 func (s *Server) accept(nc *net.UnixConn) {
 	peer, err := peerOf(nc)
-	if err != nil || (peer.uid != os.Getuid() && peer.uid != 0) {
+	if err != nil || !admits(peer) {
 		s.log.Warn("refused a connection of another user", "uid", peer.uid, "error", err)
 		_ = nc.Close()
 		return
@@ -140,6 +140,9 @@ func (s *Server) accept(nc *net.UnixConn) {
 		s.mu.Unlock()
 	}()
 }
+
+// admits lets in the daemon's own user and root.
+func admits(peer credentials) bool { return peer.uid == os.Getuid() || peer.uid == 0 }
 
 // refuse tells a client that is not served why. The line fits into the empty
 // buffer of a fresh socket.
