@@ -38,7 +38,9 @@ func (m *Machine) stop() {
 	}
 	if m.own == nil && len(m.open) == 0 && !m.v2.inTurn() {
 		m.relayHeld(true)
-		m.setIdle()
+		if m.state != idle {
+			m.setIdle()
+		}
 		m.next()
 		return
 	}
