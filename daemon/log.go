@@ -18,31 +18,28 @@ import (
 // journal listens to. The one before it is kept beside it.
 const maxLogBytes = 4 << 20
 
-// logger writes to w as [log] says. The level follows a reload; SIDETASK_LOG
-// in the environment outranks the file.
+// logger writes as [log] says. The level follows a reload; SIDETASK_LOG in the
+// environment outranks the file.
 type logger struct {
 	*slog.Logger
-	level *slog.LevelVar
+	level slog.LevelVar
+	w     io.WriteCloser
 }
 
-func newLogger(w io.Writer, journal slog.Handler, settings config.Log) logger {
-	level := new(slog.LevelVar)
-	l := logger{level: level}
-	l.follow(settings)
-	options := &slog.HandlerOptions{Level: level}
-	switch {
-	case journal != nil && settings.Format == "auto":
-		l.Logger = slog.New(leveled{journal, level})
-	case settings.Format == "tint", settings.Format == "auto" && isTerminal(w):
-		l.Logger = slog.New(tint.NewHandler(w, &tint.Options{Level: level, NoColor: !isTerminal(w)}))
-	default:
-		l.Logger = slog.New(slog.NewJSONHandler(w, options))
+func newLogger(w io.WriteCloser, format string) *logger {
+	l := &logger{w: w}
+	if format == "tint" || format == "auto" && isTerminal(w) {
+		l.Logger = slog.New(tint.NewHandler(w, &tint.Options{Level: &l.level, NoColor: !isTerminal(w)}))
+	} else {
+		l.Logger = slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: &l.level}))
 	}
 	return l
 }
 
+func (l *logger) close() { _ = l.w.Close() }
+
 // follow takes over a changed level.
-func (l logger) follow(settings config.Log) {
+func (l *logger) follow(settings config.Log) {
 	name := settings.Level
 	if env := os.Getenv("SIDETASK_LOG"); env != "" {
 		name = env
@@ -54,6 +51,9 @@ func (l logger) follow(settings config.Log) {
 }
 
 func isTerminal(w io.Writer) bool {
+	if kept, ok := w.(nopCloser); ok {
+		w = kept.Writer
+	}
 	file, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }

@@ -58,10 +58,10 @@ var tools = []tool{
 	{
 		name:        toolOutput,
 		readOnly:    true,
-		description: "Read a background task. A stream task gives only what is new since the last read, a final-output task its result once it has ended. Every answer ends with [status: ...]. Does not block unless wait is true, and then no longer than the configured cap.",
+		description: "Read a background task: of a stream task only what is new since the last read, of a final-output task its result once it has ended. Every answer ends with [status: ...]. Blocks only if wait is true, up to the configured cap.",
 		properties: []property{
 			{name: "task_id", kind: "string", required: true, description: taskID},
-			{name: "wait", kind: "boolean", description: "Block until the task ends or the time is over; then [status: running] is shown and the task lives on."},
+			{name: "wait", kind: "boolean", description: "Block until the task ends or the time is over (then [status: running]; the task lives on)."},
 			{name: "timeout_ms", kind: "number", description: "Longest wait, only with wait; default and cap as configured."},
 			{name: "until", kind: "string", description: "RE2 pattern; with wait, return as soon as new output matches."},
 			{name: "from", kind: "string", only: "start", description: "Read again from the beginning."},
@@ -74,7 +74,7 @@ var tools = []tool{
 	},
 	{
 		name:        toolKill,
-		description: "Ask a background task to stop. Answers at once; the task is settled as killed when its work has really stopped.",
+		description: "Ask a background task to stop. Returns at once; the task is settled as killed when its work has really stopped.",
 		properties: []property{
 			{name: "task_id", kind: "string", required: true, description: taskID},
 			{name: "reason", kind: "string", description: "Short; logged and passed on."},

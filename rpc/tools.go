@@ -68,6 +68,9 @@ type ToolsCall struct {
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Meta      json.RawMessage `json:"_meta,omitempty"`
+	// MaxWaitMs caps this call's wait beside the mount's cap, for a client that
+	// gives a call up after a time of its own (ACP.md §3); absent is no cap.
+	MaxWaitMs int64 `json:"maxWaitMs,omitempty"`
 }
 
 // ToolsCallResult is the result of tools/call. Value is the canonical value

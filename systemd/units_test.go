@@ -22,6 +22,9 @@ func TestUnitProgram(t *testing.T) {
 		if !strings.Contains(string(text), "\n"+c.want+"\n") || strings.Contains(string(text), "@BINARY@") {
 			t.Errorf("Unit(%q) has no line %s", c.binary, c.want)
 		}
+		if got := Program(text); got != c.binary {
+			t.Errorf("Program of Unit(%q) = %q", c.binary, got)
+		}
 	}
 	for _, bad := range []string{"sidetask", "", "./x", "/a\nExecStart=/bin/rm"} {
 		if _, err := Unit(ServiceUnit, bad); err == nil {
@@ -38,7 +41,7 @@ func TestUnitProgram(t *testing.T) {
 func TestUnitPromises(t *testing.T) {
 	for unit, lines := range map[string][]string{
 		SocketUnit:  {"ListenStream=%t/sidetask/sidetask.sock", "SocketMode=0600", "DirectoryMode=0700", "FileDescriptorName=" + ListenerName},
-		ServiceUnit: {"Type=notify", "KillMode=process", "Delegate=yes", "OOMPolicy=continue", "RestartPreventExitStatus=69 78"},
+		ServiceUnit: {"Type=notify", "KillMode=process", "Delegate=yes", "OOMPolicy=continue", "RestartPreventExitStatus=75 78"},
 	} {
 		text, err := Unit(unit, "/bin/true")
 		if err != nil {

@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -15,6 +17,10 @@ import (
 
 // startTime bounds the start of a daemon, recovery of its tasks included.
 const startTime = 60 * time.Second
+
+// holderTime is how long the daemon that holds the lock gets to listen before
+// the next try to take its place.
+const holderTime = time.Second
 
 // Autostart says how to start a daemon: Executable with Args is the helper
 // that calls [Detach]. It is run in a session of its own, in "/", with fds 0-2
@@ -49,30 +55,41 @@ func (e *StartError) Error() string { return e.Message }
 // Hint is the line that says what to do; may be empty.
 func (e *StartError) Hint() string { return e.Next }
 
-// run starts a daemon and returns when it listens. That another one did so
+// run starts a daemon and connects when it listens. That another one did so
 // meanwhile is as good: the single-instance lock decides which, and the loser
 // says so.
-func (a *Autostart) run(ctx context.Context, socket string) error {
+func (a *Autostart) run(ctx context.Context, socket string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
-	report, err := a.start(ctx)
-	if err != nil {
-		return &StartError{Message: "start the daemon: " + err.Error(), Status: StatusUnavailable}
+	for {
+		report, err := a.start(ctx)
+		if err != nil {
+			return nil, &StartError{Message: "start the daemon: " + err.Error(), Status: StatusUnavailable}
+		}
+		switch {
+		case report.Ready:
+			return connect(ctx, socket)
+		case report.Status != StatusBusy:
+			return nil, &StartError{Message: report.Error, Next: report.Hint, Status: report.Status}
+		case report.Socket != "" && report.Socket != socket:
+			return nil, &StartError{Message: report.Error, Next: "set SIDETASK_SOCKET=" + report.Socket, Status: StatusUnavailable}
+		}
+		conn, err := awaitHolder(ctx, socket)
+		if err == nil || !errors.Is(err, context.DeadlineExceeded) {
+			return conn, err
+		}
+		if ctx.Err() != nil {
+			return nil, &StartError{Message: report.Error, Next: report.Hint, Status: StatusUnavailable}
+		}
 	}
-	switch {
-	case report.Ready:
-		return nil
-	case report.Status != StatusBusy:
-		return &StartError{Message: report.Error, Next: report.Hint, Status: report.Status}
-	case report.Socket != "" && report.Socket != socket:
-		return &StartError{Message: report.Error, Next: "set SIDETASK_SOCKET=" + report.Socket, Status: StatusUnavailable}
-	}
-	// The winner holds the lock and is about to listen.
-	conn, err := await(ctx, socket)
-	if err != nil {
-		return &StartError{Message: report.Error, Next: report.Hint, Status: StatusUnavailable}
-	}
-	return conn.Close()
+}
+
+// awaitHolder waits for whoever holds the lock to listen. It may be a daemon
+// that is about to end and never will, so that is for a while only.
+func awaitHolder(ctx context.Context, socket string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, holderTime)
+	defer cancel()
+	return await(ctx, socket)
 }
 
 // start runs the helper and reads the daemon's report.
@@ -124,7 +141,7 @@ func daemonEnv(environ []string) []string {
 		name, _, _ := strings.Cut(entry, "=")
 		switch name {
 		case "HOME", "PATH", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "LANG",
-			"DBUS_SESSION_BUS_ADDRESS", "SIDETASK_SOCKET", "SIDETASK_CONFIG", "SIDETASK_LOG", "GOCOVERDIR":
+			"DBUS_SESSION_BUS_ADDRESS", "SIDETASK_SOCKET", "SIDETASK_CONFIG", "SIDETASK_LOG":
 			kept = append(kept, entry)
 		default:
 			if strings.HasPrefix(name, "XDG_") || strings.HasPrefix(name, "LC_") {

@@ -13,7 +13,7 @@ import (
 // must then end. So the daemon is nobody's child, leads no session (it can get
 // no terminal), and has of its starter no descriptor but the report's.
 func Detach(args []string) error {
-	if err := closeOnExec(ReportFD); err != nil {
+	if err := closeOnExec(reportFD); err != nil {
 		return fmt.Errorf("close what was inherited: %w", err)
 	}
 	exe, err := os.Executable()
@@ -24,22 +24,26 @@ func Detach(args []string) error {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGPIPE, syscall.SIGTSTP)
 	cmd := exec.Command(exe, args...)
 	cmd.Dir = "/"
-	cmd.ExtraFiles = []*os.File{os.NewFile(ReportFD, "report")}
+	cmd.Env = append(os.Environ(), reportVariable+"=1")
+	cmd.ExtraFiles = []*os.File{os.NewFile(reportFD, "report")}
 	if err := cmd.Start(); err != nil {
 		return err
 	}
 	return cmd.Process.Release()
 }
 
-// ReportPipe is the pipe that [Detach] hands to the daemon; nil where fd 3 is
-// none. It is not passed on to the daemon's own children.
+// ReportPipe is the pipe that [Detach] hands to the daemon; nil for a daemon
+// that nobody waits for. It works once, and leaves nothing of it to this
+// process's children or to the program that replaces it in a restart.
 func ReportPipe() *os.File {
-	if err := closeOnExec(ReportFD); err != nil {
+	if os.Getenv(reportVariable) == "" {
 		return nil
 	}
-	pipe := os.NewFile(ReportFD, "report")
-	if _, err := pipe.Stat(); err != nil {
+	if err := os.Unsetenv(reportVariable); err != nil {
 		return nil
 	}
-	return pipe
+	if err := closeOnExec(reportFD); err != nil {
+		return nil
+	}
+	return os.NewFile(reportFD, "report")
 }

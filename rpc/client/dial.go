@@ -32,10 +32,7 @@ func reach(ctx context.Context, o Options) (net.Conn, error) {
 	if o.Autostart == nil || !errors.Is(err, ErrNoDaemon) {
 		return conn, err
 	}
-	if err := o.Autostart.run(ctx, o.Socket); err != nil {
-		return nil, err
-	}
-	return connect(ctx, o.Socket)
+	return o.Autostart.run(ctx, o.Socket)
 }
 
 // connect dials the socket and checks that our own user (or root) listens: what

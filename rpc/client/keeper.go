@@ -17,9 +17,6 @@ type KeeperOptions struct {
 	// calls wait until it has returned. An error ends that connection, and the
 	// next try follows later. It must not call the Keeper.
 	OnConnect func(ctx context.Context, c *Client) error
-	// Always starts a daemon whenever there is none, as a person's command
-	// may. Without it one is started only after [Keeper.Start].
-	Always bool
 }
 
 // Pauses after a connection that could not be made usable. Waiting for a daemon
@@ -31,7 +28,9 @@ const (
 
 // Keeper keeps a connection to the daemon over the daemon's restarts. One
 // goroutine connects, waits for the end and connects again; it waits for the
-// socket to come back and asks nobody meanwhile.
+// socket to come back and asks nobody meanwhile. It starts a daemon only when
+// [Keeper.Start] says that somebody needs one: else a daemon that was stopped
+// would not stay so.
 type Keeper struct {
 	options KeeperOptions
 	cancel  context.CancelFunc
@@ -145,10 +144,10 @@ func (k *Keeper) Close() error {
 // run connects, again and again, until ctx ends.
 func (k *Keeper) run(ctx context.Context) {
 	defer k.set(nil, net.ErrClosed)
-	start, pause := k.options.Always, firstPause
+	start, pause := false, firstPause
 	for ctx.Err() == nil {
 		c, err := k.connect(ctx, start)
-		start = k.options.Always
+		start = false
 		if err != nil {
 			k.set(nil, err)
 			timer := time.NewTimer(pause)
@@ -180,24 +179,13 @@ func (k *Keeper) run(ctx context.Context) {
 // connect makes one usable connection. Unless start says to start a daemon, it
 // waits for one, or for somebody to call Start.
 func (k *Keeper) connect(ctx context.Context, start bool) (*Client, error) {
-	var c *Client
-	var err error
-	for c == nil {
-		o := k.options.Options
-		if !start {
-			o.Autostart = nil
-		}
-		c, err = Dial(ctx, o)
-		if err != nil && (start || !errors.Is(err, ErrNoDaemon)) {
-			return nil, err
-		}
-		if err != nil {
-			k.set(nil, err)
-			start = k.awaitOrNudge(ctx)
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-		}
+	conn, err := k.reach(ctx, start)
+	if err != nil {
+		return nil, err
+	}
+	c, err := open(ctx, conn, k.options.Options)
+	if err != nil {
+		return nil, err
 	}
 	if k.options.OnConnect != nil {
 		if err := k.options.OnConnect(ctx, c); err != nil {
@@ -208,25 +196,47 @@ func (k *Keeper) connect(ctx context.Context, start bool) (*Client, error) {
 	return c, nil
 }
 
-// awaitOrNudge waits until somebody listens on the socket, or Start is called,
-// which it reports.
-func (k *Keeper) awaitOrNudge(ctx context.Context) (nudged bool) {
-	ctx, cancel := context.WithCancel(ctx)
-	listening := make(chan struct{})
+func (k *Keeper) reach(ctx context.Context, start bool) (net.Conn, error) {
+	if start {
+		return reach(ctx, k.options.Options)
+	}
+	conn, err := connect(ctx, k.options.Socket)
+	if !errors.Is(err, ErrNoDaemon) {
+		return conn, err
+	}
+	k.set(nil, err)
+	conn, err = k.awaitOrNudge(ctx)
+	if conn != nil || err != nil {
+		return conn, err
+	}
+	return reach(ctx, k.options.Options)
+}
+
+// awaitOrNudge waits until somebody listens on the socket and connects, or
+// until Start is called: then there is no connection, and no error.
+func (k *Keeper) awaitOrNudge(ctx context.Context) (net.Conn, error) {
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type outcome struct {
+		conn net.Conn
+		err  error
+	}
+	done := make(chan outcome, 1)
 	go func() {
-		defer close(listening)
-		if conn, err := await(ctx, k.options.Socket); err == nil {
-			_ = conn.Close()
-		}
+		conn, err := await(waiting, k.options.Socket)
+		done <- outcome{conn, err}
 	}()
 	select {
+	case o := <-done:
+		return o.conn, o.err
 	case <-k.nudge:
-		nudged = true
-	case <-listening:
+		cancel()
+		o := <-done // a connection that came at the same moment is as good
+		if o.conn == nil && ctx.Err() == nil {
+			o.err = nil
+		}
+		return o.conn, o.err
 	}
-	cancel()
-	<-listening
-	return nudged
 }
 
 // set says what there is now and wakes who waits for it.

@@ -5,8 +5,12 @@ import (
 	"os"
 )
 
-// ReportFD is the descriptor on which a started daemon reports.
-const ReportFD = 3
+// reportFD is the descriptor on which a started daemon reports, and
+// reportVariable says that it is one.
+const (
+	reportFD       = 3
+	reportVariable = "SIDETASK_REPORT"
+)
 
 // maxReport bounds the line that is read from a daemon that starts.
 const maxReport = 64 << 10

@@ -4,12 +4,17 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
 
+	"sidetask/config"
 	"sidetask/rpc"
+	"sidetask/scope"
 )
 
 // ErrClosed is what Serve returns after Close.
@@ -32,12 +37,17 @@ const (
 type Server struct {
 	engine  Engine
 	methods map[string]method
+	names   []string // of the methods
 	log     *slog.Logger
 	slow    time.Duration
+	limits  func() config.Limits // asked at each use
+	gone    func(*conn)          // told when a connection has ended
 
 	mu        sync.Mutex // guards all below
 	listeners map[net.Listener]struct{}
 	conns     map[*conn]struct{}
+	policies  int64                 // given out so far
+	mounts    map[scope.Path]string // ids of the attached ones
 	closed    bool
 	wg        sync.WaitGroup // connections and nothing else
 }
@@ -47,12 +57,21 @@ func New(engine Engine) *Server {
 	if engine.Log == nil {
 		engine.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{
-		engine: engine, log: engine.Log, slow: slowClient,
-		listeners: make(map[net.Listener]struct{}), conns: make(map[*conn]struct{}),
+	s := newServer(methods(), func() config.Limits { return engine.Live.Current().Limits }, engine.Log)
+	s.engine = engine
+	s.gone = func(c *conn) {
+		engine.Outside.ConnGone(c)
+		engine.Registry.HostGone(c)
 	}
-	s.methods = methods()
 	return s
+}
+
+// newServer is the wire without what is behind it.
+func newServer(methods map[string]method, limits func() config.Limits, log *slog.Logger) *Server {
+	return &Server{
+		methods: methods, names: slices.Sorted(maps.Keys(methods)), log: log, slow: slowClient, limits: limits, gone: func(*conn) {},
+		listeners: make(map[net.Listener]struct{}), conns: make(map[*conn]struct{}), mounts: make(map[scope.Path]string),
+	}
 }
 
 // Serve accepts connections until Close, then returns [ErrClosed]. It takes
@@ -93,12 +112,12 @@ func (s *Server) keepListener(l net.Listener) bool {
 // accept lets a peer in if it is of our uid or root, before a byte is read.
 func (s *Server) accept(nc *net.UnixConn) {
 	peer, err := peerOf(nc)
-	if err != nil || (peer.uid != os.Getuid() && peer.uid != 0) {
+	if err != nil || !admits(peer) {
 		s.log.Warn("refused a connection of another user", "uid", peer.uid, "error", err)
 		_ = nc.Close()
 		return
 	}
-	limit := s.engine.maxConnections()
+	limit := s.limits().MaxConnections
 	s.mu.Lock()
 	if s.closed || int64(len(s.conns)) >= limit {
 		closed := s.closed
@@ -122,6 +141,9 @@ func (s *Server) accept(nc *net.UnixConn) {
 	}()
 }
 
+// admits lets in the daemon's own user and root.
+func admits(peer credentials) bool { return peer.uid == os.Getuid() || peer.uid == 0 }
+
 // refuse tells a client that is not served why. The line fits into the empty
 // buffer of a fresh socket.
 func (s *Server) refuse(nc net.Conn, reason *rpc.Error) {
@@ -129,6 +151,13 @@ func (s *Server) refuse(nc net.Conn, reason *rpc.Error) {
 	if err == nil && nc.SetWriteDeadline(time.Now().Add(time.Second)) == nil {
 		_, _ = nc.Write(line)
 	}
+}
+
+func (s *Server) nextPolicy() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.policies++
+	return "p-" + strconv.FormatInt(s.policies, 10)
 }
 
 // Clients tells who is connected, for daemon/status.

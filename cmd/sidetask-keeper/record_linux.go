@@ -1,0 +1,80 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// recordBytes is room for every record: taken at the start, so that an end can
+// be recorded on a full disk.
+const recordBytes = 4096
+
+// record is the exit record to come.
+type record struct {
+	file  *os.File
+	final string
+}
+
+// newRecord makes the temporary file. It lies in the task's folder, so that
+// only complete records are ever seen in the folder of all.
+func newRecord(j *job) (*record, error) {
+	file, err := os.OpenFile(filepath.Join(j.Dir, "exit.tmp"), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("make exit record: %w", err)
+	}
+	// Where room cannot be reserved, writing to it shows whether there is any.
+	if unix.Fallocate(int(file.Fd()), 0, 0, recordBytes) != nil {
+		if _, err := file.WriteAt(make([]byte, recordBytes), 0); err != nil {
+			return nil, fmt.Errorf("make exit record: %w", err)
+		}
+	}
+	return &record{file: file, final: filepath.Join(j.Exits, strconv.FormatInt(j.Row, 10))}, nil
+}
+
+// write puts the record where the daemon looks, whole or not at all. It may be
+// tried again.
+func (r *record) write(e exit) error {
+	// A spawn error holds a path at most; no record grows past its room.
+	e.SpawnError = e.SpawnError[:min(len(e.SpawnError), recordBytes/2)]
+	text, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	if _, err := r.file.WriteAt(text, 0); err != nil {
+		return err
+	}
+	if err := r.file.Truncate(int64(len(text))); err != nil {
+		return err
+	}
+	if err := os.Rename(r.file.Name(), r.final); err != nil {
+		return err
+	}
+	// The daemon has been told by the rename; this is for a power cut.
+	_ = r.file.Sync()
+	return r.file.Close()
+}
+
+// sign writes who keeps the task into the locked file. Without it the keeper is
+// reached by its socket alone; so an error is none.
+func (k *keeper) sign() {
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	text, err := json.Marshal(alive{
+		Format:  format,
+		Keeper:  os.Getpid(),
+		Start:   startTime(os.Getpid()),
+		Boot:    strings.TrimSpace(string(boot)),
+		Command: k.command,
+		Input:   k.input != nil,
+	})
+	if err != nil {
+		return
+	}
+	_ = unix.Ftruncate(k.lock, 0)
+	_, _ = unix.Pwrite(k.lock, text, 0)
+}

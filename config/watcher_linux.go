@@ -1,0 +1,17 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// newWatcher asks the kernel for an inotify instance. They are few: 128 for
+// all programs of a user is common.
+func newWatcher() (*fsnotify.Watcher, error) {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, fmt.Errorf("no inotify instance: %w", err)
+	}
+	return w, nil
+}

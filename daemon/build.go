@@ -1,0 +1,164 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"sidetask/config"
+	"sidetask/process"
+	"sidetask/producer"
+	"sidetask/registry"
+	"sidetask/rpc/server"
+	"sidetask/scope"
+	"sidetask/store"
+	"sidetask/tools"
+	"sidetask/wakeup"
+)
+
+// daemon is all rooms, wired.
+type daemon struct {
+	options  Options
+	started  time.Time
+	live     *config.Live
+	log      *logger
+	registry *registry.Registry
+	process  *process.Producer
+	outside  *producer.Outside
+	wakeup   *wakeup.Wakeup
+	server   *server.Server
+	cancel   []func() // subscriptions of ours
+
+	requests     chan end      // of clients: stop, restart
+	pruneNow     chan struct{} // retention was changed
+	servedAtLook int64         // connections accepted when idle last looked; await's own
+}
+
+// build opens the state, brings it up to date with what happened meanwhile,
+// and wires everything but the socket.
+func build(o Options, live *config.Live, log *logger) (d *daemon, err error) {
+	d = &daemon{
+		options: o, started: time.Now(), live: live, log: log,
+		requests: make(chan end, 1), pruneNow: make(chan struct{}, 1),
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.close(context.Background(), false))
+		}
+	}()
+	if err := d.openRegistry(); err != nil {
+		return d, err
+	}
+	if err := d.openProducers(); err != nil {
+		return d, err
+	}
+	d.wakeup = wakeup.New(d.registry, live)
+	model := tools.New(tools.Options{Registry: d.registry, Live: live, Commands: commands{d.process}, Log: log.Logger})
+	d.server = server.New(server.Engine{
+		Registry: d.registry, Wakeup: d.wakeup, Tools: model, Outside: d.outside, Live: live, Daemon: d,
+		Version: o.Version, Log: log.Logger,
+	})
+	_, cancel := live.Subscribe(nil, d.settingsChanged)
+	d.cancel = append(d.cancel, cancel, live.OnMounts(d.wakeup.Reconsider))
+	d.prune()
+	return d, nil
+}
+
+func (d *daemon) openRegistry() error {
+	kept, err := store.Open(d.options.Paths.Database())
+	if err != nil {
+		return err
+	}
+	d.registry, err = registry.Open(registry.Options{
+		Store: kept,
+		Log:   d.log.Logger,
+		Limit: func() int64 { return d.live.Current().Limits.MaxConcurrentTasksPerOwner },
+		Serves: func(at scope.Path) bool {
+			_, ok := d.live.Mount(at)
+			return ok
+		},
+		Grace: func() registry.Grace {
+			s := d.live.Current()
+			return registry.Grace{Owner: milliseconds(s.Owners.GraceMs), Stop: milliseconds(s.Commands.StopGraceMs)}
+		},
+	})
+	if err != nil {
+		return errors.Join(fmt.Errorf("open the records of tasks: %w", err), kept.Close())
+	}
+	return nil
+}
+
+// openProducers opens both producers and has them say what became of their
+// tasks while no daemon ran.
+func (d *daemon) openProducers() (err error) {
+	d.process, err = process.Open(process.Options{
+		Registry: d.registry, Paths: d.options.Paths, Keeper: d.options.Keeper, Socket: d.options.Paths.Socket,
+		Settings: d.commandSettings, Log: d.log.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	d.registry.AddProducer(process.Name, d.process)
+	d.outside, err = producer.Open(producer.Options{
+		Registry: d.registry, Paths: d.options.Paths, Log: d.log.Logger,
+		Settings: func() producer.Settings {
+			s := d.live.Current()
+			return producer.Settings{
+				Grace: milliseconds(s.Owners.ProducerGraceMs), Spool: s.Commands.SpoolBytes, SpoolHead: s.Commands.KeepHeadBytes,
+			}
+		},
+	})
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.process.Recover(), d.outside.Recover())
+}
+
+func (d *daemon) commandSettings() process.Settings {
+	c := d.live.Current().Commands
+	return process.Settings{
+		Shell: c.Shell, OutputLimitBytes: c.OutputLimitBytes, SpoolBytes: c.SpoolBytes, KeepHeadBytes: c.KeepHeadBytes,
+		StopGraceMs: c.StopGraceMs, CleanOutput: c.CleanOutput, TimeoutMs: c.TimeoutMs,
+	}
+}
+
+// commands lets tools start commands without knowing processes.
+type commands struct{ producer *process.Producer }
+
+func (c commands) Start(ctx context.Context, by registry.Caller, spec tools.Command) (registry.Task, error) {
+	return c.producer.Start(ctx, by, process.Spec{
+		Command: spec.Command, Label: spec.Label, Cwd: spec.Cwd, Env: spec.Env, OutputLimit: spec.OutputLimit,
+		TimeoutMs: spec.TimeoutMs, PTYCols: spec.PTYCols, PTYRows: spec.PTYRows, Stdin: spec.Stdin, Separate: spec.Separate,
+		Shared: spec.Shared, Key: spec.Key,
+	})
+}
+
+func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+
+// close ends everything that build opened, whatever of it is there. Live tasks
+// are cancelled and waited for, or left to their keepers.
+func (d *daemon) close(ctx context.Context, cancelTasks bool) error {
+	for _, cancel := range d.cancel {
+		cancel()
+	}
+	var errs []error
+	if d.registry != nil {
+		errs = append(errs, d.registry.Shutdown(context.WithoutCancel(ctx), cancelTasks))
+	}
+	if d.server != nil {
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+		defer cancel()
+		errs = append(errs, d.server.Close(bounded))
+	}
+	if d.wakeup != nil {
+		d.wakeup.Close()
+	}
+	if d.outside != nil {
+		errs = append(errs, d.outside.Close())
+	}
+	if d.process != nil {
+		errs = append(errs, d.process.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,164 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/metrics"
+	"strings"
+	"time"
+
+	"sidetask/rpc"
+	"sidetask/systemd"
+)
+
+// versionTime bounds the trial run of a new binary before it takes over.
+const versionTime = 10 * time.Second
+
+// Status is daemon/status but for the clients.
+func (d *daemon) Status(context.Context) (rpc.DaemonStatus, error) {
+	counts, leftovers := d.registry.Counts(), d.process.Leftovers()
+	status := rpc.DaemonStatus{
+		PID: os.Getpid(), Version: d.options.Version, Executable: d.options.Executable,
+		Socket: d.options.Paths.Socket, StateDir: d.options.Paths.State,
+		StartedAt: d.started.UnixMilli(), UptimeMs: time.Since(d.started).Milliseconds(),
+		Supervisor: d.supervisor(),
+		Tasks: rpc.TaskCounts{
+			Running: counts.Starting + counts.Running, Stopping: counts.Stopping, Finished: counts.Finished, Leftovers: leftovers,
+		},
+		Owners: counts.Owners, RSSBytes: memory(), DiskBytes: folderBytes(d.options.Paths.Tasks()),
+		Config: d.configState(), Warnings: []string{},
+	}
+	if d.options.Paths.Warning != "" {
+		status.Warnings = append(status.Warnings, d.options.Paths.Warning)
+	}
+	if d.process.Polling() {
+		status.Warnings = append(status.Warnings, "inotify is not to be had (fs.inotify.max_user_instances is used up): ends of commands are looked for four times a second")
+	}
+	return status, nil
+}
+
+func (d *daemon) supervisor() string {
+	switch {
+	case d.options.Service.Supervised():
+		return "systemd"
+	case d.options.Autostarted:
+		return "autostart"
+	}
+	return "foreground"
+}
+
+func (d *daemon) configState() rpc.ConfigState {
+	s := d.live.State()
+	return rpc.ConfigState{Path: s.Path, Present: s.Present, Watch: s.Watch, Errors: s.Errors, Changed: s.Changed.UnixMilli()}
+}
+
+// Stop ends the daemon as soon as the call is answered.
+func (d *daemon) Stop(keepTasks *bool) {
+	d.ask(end{cancel: d.cancelOnStop(keepTasks)})
+}
+
+// CheckRestart runs `NEW version` before anything is given up for it.
+func (d *daemon) CheckRestart(ctx context.Context, executable string) error {
+	if executable == "" {
+		executable = d.options.Executable
+	}
+	if !filepath.IsAbs(executable) {
+		return rpc.Errorf(rpc.CodeInvalidParams, "executable %q: give an absolute path", executable)
+	}
+	ctx, cancel := context.WithTimeout(ctx, versionTime)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, executable, "version").Output()
+	if err != nil || !strings.HasPrefix(string(out), "sidetask ") {
+		return fmt.Errorf("%s is no sidetask that runs here (%q, %v): the daemon goes on as it is", executable, firstLine(out), err)
+	}
+	return nil
+}
+
+// Restart replaces the daemon by another binary, under the same pid and socket.
+func (d *daemon) Restart(executable string) {
+	if executable == "" {
+		executable = d.options.Executable
+	}
+	d.ask(end{next: executable})
+}
+
+// ask hands the end to the life's loop; the first request wins.
+func (d *daemon) ask(e end) {
+	select {
+	case d.requests <- e:
+	default:
+	}
+}
+
+// replace goes on as another program. Everything is closed but the lock and
+// the socket, on which clients queue meanwhile.
+func (d *daemon) replace(executable string, listener *net.UnixListener, locked *lock) error {
+	kept, err := locked.keepOverExec()
+	if err != nil {
+		return fmt.Errorf("keep the lock over the restart: %w", err)
+	}
+	environ := append(os.Environ(), kept)
+	err = d.options.Service.Exec(executable, append([]string{executable}, os.Args[1:]...), environ, map[string]*net.UnixListener{
+		systemd.ListenerName: listener,
+	})
+	return fmt.Errorf("restart as %s: %w", executable, err)
+}
+
+// healthy is the watchdog's question: does the registry answer?
+func (d *daemon) healthy(context.Context) error {
+	d.registry.Counts()
+	return nil
+}
+
+// announce tells whoever waits that the daemon serves.
+func (d *daemon) announce() {
+	d.log.Info("serving", "socket", d.options.Paths.Socket, "version", d.options.Version, "pid", os.Getpid())
+	_ = d.options.Service.Ready(d.statusLine())
+	if d.options.Ready != nil {
+		d.options.Ready(d.options.Paths.Socket)
+	}
+}
+
+func (d *daemon) statusLine() string {
+	counts := d.registry.Counts()
+	line := fmt.Sprintf("%d tasks running, %d owners", counts.Running+counts.Stopping, counts.Owners)
+	if errs := d.live.State().Errors; len(errs) > 0 {
+		line += "; configuration refused: " + errs[0]
+	}
+	return line
+}
+
+// memory is what the Go runtime holds of the system, in bytes.
+func memory() int64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(sample)
+	return int64(sample[0].Value.Uint64() - sample[1].Value.Uint64())
+}
+
+// folderBytes adds up what lies below dir. What goes away meanwhile does not count.
+func folderBytes(dir string) (total int64) {
+	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			return fs.SkipDir
+		}
+		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
+			total += info.Size()
+		}
+		return nil
+	})
+	return total
+}
+
+func firstLine(out []byte) string {
+	line, _, _ := strings.Cut(string(out), "\n")
+	return line[:min(len(line), 200)]
+}

@@ -1,0 +1,125 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"sidetask/config"
+	"sidetask/paths"
+	"sidetask/rpc/server"
+	"sidetask/systemd"
+)
+
+// Options is what a daemon is started with.
+type Options struct {
+	Paths      paths.Paths
+	Version    string
+	Executable string // absolute; what a restart runs again
+	Keeper     string // absolute; "" = sidetask-keeper beside Executable
+	Log        io.Writer
+	// Autostarted: nobody watches it, so it logs to a file of its own and ends
+	// when it has had nothing to do for daemon.idleExitMs.
+	Autostarted bool
+	Service     *systemd.Service // nil without a service manager
+	// Ready is called once, when the socket answers.
+	Ready func(socket string)
+}
+
+// Run is the daemon: it returns when a signal or a client has stopped it and
+// all that it holds is in order. The errors that it fails to start with are
+// [config.Errors] (exit status 78), [*BusyError], or say themselves what to do.
+func Run(ctx context.Context, o Options) error {
+	if err := makeFolders(&o); err != nil {
+		return err
+	}
+	locked, err := takeLock(o.Paths.Lock(), o.Paths.Socket)
+	if err != nil {
+		return err
+	}
+	defer locked.release()
+	live, log, err := configure(&o)
+	if err != nil {
+		return err
+	}
+	defer log.close()
+
+	d, err := build(o, live, log)
+	if err != nil {
+		return err
+	}
+	listener, err := d.listen()
+	if err != nil {
+		return errors.Join(err, d.close(ctx, false))
+	}
+	next, err := d.serve(ctx, listener)
+	if err != nil || next == "" {
+		return err
+	}
+	return d.replace(next, listener, locked)
+}
+
+// makeFolders makes what must be there before anything else, and resolves the
+// keeper.
+func makeFolders(o *Options) error {
+	for _, dir := range []string{o.Paths.State, o.Paths.Tasks(), o.Paths.Exits(), o.Paths.Runtime, o.Paths.Control()} {
+		if err := paths.Private(dir); err != nil {
+			return err
+		}
+	}
+	if o.Keeper == "" {
+		o.Keeper = filepath.Join(filepath.Dir(o.Executable), "sidetask-keeper")
+	}
+	if _, err := os.Stat(o.Keeper); err != nil {
+		return fmt.Errorf("sidetask-keeper is not beside sidetask (%w): install both with `go install ./cmd/...`", err)
+	}
+	return nil
+}
+
+// configure loads the settings and opens the log that they ask for.
+func configure(o *Options) (*config.Live, *logger, error) {
+	settings, _, err := config.Load(o.Paths.Config)
+	if err != nil {
+		return nil, nil, err // config.Errors: nothing is logged that the person is told anyway
+	}
+	var w io.WriteCloser = nopCloser{o.Log}
+	if o.Autostarted {
+		file, err := openLog(filepath.Join(o.Paths.State, "daemon.log"))
+		if err != nil {
+			return nil, nil, err
+		}
+		w = file
+	}
+	log := newLogger(w, settings.Log.Format)
+	live, err := config.Open(o.Paths.Config, log.Logger)
+	if err != nil {
+		log.close()
+		return nil, nil, err
+	}
+	log.follow(live.Current().Log)
+	return live, log, nil
+}
+
+// listen takes the socket that the service manager holds, or that this
+// program's former self left open, or makes one.
+func (d *daemon) listen() (*net.UnixListener, error) {
+	for _, inherited := range d.options.Service.Listeners(systemd.ListenerName) {
+		if unix, ok := inherited.(*net.UnixListener); ok {
+			unix.SetUnlinkOnClose(false)
+			return unix, nil
+		}
+	}
+	return server.Listen(d.options.Paths.Socket, paths.Private)
+}
+
+// closeTime bounds what is left to do at the end: answers to write, drains.
+const closeTime = 5 * time.Second
+
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }

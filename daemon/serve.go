@@ -1,0 +1,173 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"sidetask/config"
+	"sidetask/registry"
+	"sidetask/rpc/server"
+)
+
+// retentionEvery is how often finished tasks are looked through.
+const retentionEvery = 10 * time.Minute
+
+// serve is the daemon's life. It returns when everything is closed; next is
+// the program that is to replace this one, or "".
+func (d *daemon) serve(ctx context.Context, listener *net.UnixListener) (next string, err error) {
+	signals := make(chan os.Signal, 8)
+	// SIGPIPE: a supervisor that closes our output must not end us. SIGHUP is a
+	// reload, also while we stop. Notify also resets what was ignored when we
+	// were started (nohup), so that no task inherits it.
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE, syscall.SIGQUIT)
+	defer signal.Stop(signals)
+
+	running, stop := context.WithCancel(ctx)
+	var group sync.WaitGroup
+	accepted := make(chan error, 1)
+	group.Go(func() { accepted <- d.server.Serve(listener) })
+	group.Go(func() { d.watchConfig(running) })
+	group.Go(func() { d.options.Service.Watch(running, d.log.Logger, d.healthy) })
+	d.announce()
+
+	end := d.await(ctx, signals, accepted)
+	_ = d.options.Service.Stopping("stopping")
+	err = d.close(ctx, end.cancel)
+	stop()
+	group.Wait()
+	return end.next, errors.Join(end.err, err)
+}
+
+// end is how a life ends.
+type end struct {
+	cancel bool   // live tasks are cancelled
+	next   string // program to go on as
+	err    error
+}
+
+// await returns when it is time to end.
+func (d *daemon) await(ctx context.Context, signals <-chan os.Signal, accepted <-chan error) end {
+	retention := time.NewTicker(retentionEvery)
+	defer retention.Stop()
+	idle := time.NewTimer(d.idleExit())
+	defer idle.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return end{cancel: d.cancelOnStop(nil)}
+		case err := <-accepted:
+			if errors.Is(err, server.ErrClosed) {
+				err = nil
+			}
+			return end{cancel: d.cancelOnStop(nil), err: err}
+		case s := <-signals:
+			switch s {
+			case syscall.SIGHUP:
+				d.reload(ctx)
+			case syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT:
+				d.log.Info("stopping", "signal", s.String())
+				return end{cancel: d.cancelOnStop(nil)}
+			}
+		case request := <-d.requests:
+			return request
+		case <-retention.C:
+			d.prune()
+		case <-d.pruneNow:
+			d.prune()
+		case <-idle.C:
+			if d.idle() {
+				d.log.Info("nothing to do for a while: ending; the next client starts a daemon again")
+				return end{}
+			}
+			idle.Reset(d.idleExit())
+		}
+	}
+}
+
+// cancelOnStop says whether live tasks end with the daemon: as the client
+// said, else as daemon.onStop says.
+func (d *daemon) cancelOnStop(keep *bool) bool {
+	if keep != nil {
+		return !*keep
+	}
+	switch d.live.Current().Daemon.OnStop {
+	case "cancel":
+		return true
+	case "keep":
+		return false
+	}
+	return !d.options.Service.Supervised()
+}
+
+// never is a time that does not come.
+const never = 1 << 62 * time.Nanosecond
+
+// idleExit is how long until it is worth a look whether there is nothing to do.
+func (d *daemon) idleExit() time.Duration {
+	ms := d.live.Current().Daemon.IdleExitMs
+	if !d.options.Autostarted || ms == 0 {
+		return never
+	}
+	return time.Duration(ms) * time.Millisecond
+}
+
+// idle says whether there has been no client and no live task since the last look.
+func (d *daemon) idle() bool {
+	counts := d.registry.Counts()
+	busy := counts.Starting+counts.Running+counts.Stopping > 0 || d.process.Leftovers() > 0 || d.server.Connections() > 0
+	served := d.server.Accepted()
+	quiet := served == d.servedAtLook
+	d.servedAtLook = served
+	return !busy && quiet
+}
+
+// watchConfig follows the file until ctx ends.
+func (d *daemon) watchConfig(ctx context.Context) {
+	if err := d.live.Run(ctx); err != nil && ctx.Err() == nil {
+		d.log.Error("the configuration is not watched any more; `sidetask daemon reload` still works", "error", err)
+	}
+}
+
+// reload is SIGHUP: the outcome goes to the log and to `status`.
+func (d *daemon) reload(ctx context.Context) {
+	_ = d.options.Service.Reloading()
+	changed, err := d.live.Reload(ctx)
+	if err == nil {
+		d.log.Info("configuration loaded", "changed", changed)
+	}
+	_ = d.options.Service.Ready(d.statusLine())
+}
+
+// settingsChanged is called when new settings are in force.
+func (d *daemon) settingsChanged(old, next *config.Settings) {
+	d.log.follow(next.Log)
+	d.registry.Rearm()
+	d.wakeup.Reconsider()
+	if old.Retention != next.Retention {
+		select {
+		case d.pruneNow <- struct{}{}:
+		default: // asked for already
+		}
+	}
+}
+
+// prune applies [retention].
+func (d *daemon) prune() {
+	keep := d.live.Current().Retention
+	day := 24 * time.Hour
+	removed, freed, err := d.registry.Prune(registry.Retention{
+		Age: time.Duration(keep.Days) * day, Tasks: keep.Tasks, Bytes: keep.Bytes, Lost: time.Duration(keep.Days) * day,
+	})
+	if err != nil {
+		d.log.Warn("old tasks could not be removed; trying again later", "error", err)
+	}
+	if removed > 0 {
+		d.log.Info("removed old tasks", "tasks", removed, "bytes", freed)
+	}
+}

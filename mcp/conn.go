@@ -1,0 +1,240 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// maxLine bounds one message of the agent.
+const maxLine = 16 << 20
+
+// callHeader carries a call's key from the connection to its handler. The
+// library hands a handler neither the id nor the raw parameters of a request,
+// only what a transport put into RequestExtra.
+const callHeader = "Sidetask-Call"
+
+// conn is the agent's stdio: one JSON-RPC object a line. It is the library's
+// transport and its one connection. Unlike the library's own it survives a
+// line that is no message, and it knows when an answer has been written.
+type conn struct {
+	in    io.Reader
+	lines chan line     // what the reading goroutine found
+	ended chan struct{} // closed by Close
+	once  sync.Once
+
+	writing sync.Mutex // held while a line is written to out
+	out     io.Writer
+
+	mu    sync.Mutex // guards calls
+	calls map[string]*openCall
+}
+
+// line is one line of the agent.
+type line struct {
+	data []byte
+	long bool // longer than maxLine: data is only its beginning
+}
+
+// openCall is a tools/call whose answer has not been written. Its handler sets
+// written or dropped before it returns; the library then writes the answer in
+// the same goroutine.
+type openCall struct {
+	meta    json.RawMessage // its _meta, as it came
+	written func()          // called when the answer has been written to the agent
+	dropped bool            // the agent has cancelled it and wants no answer
+}
+
+func newConn(in io.Reader, out io.Writer) *conn {
+	return &conn{in: in, out: out, lines: make(chan line), ended: make(chan struct{}), calls: make(map[string]*openCall)}
+}
+
+// Connect begins to read. The reading goroutine ends with the input, or at
+// Close if the input can be closed; where that does not free a blocked read (a
+// terminal, a pipe of the shell) it ends with the process.
+func (c *conn) Connect(context.Context) (mcp.Connection, error) {
+	go func() {
+		defer close(c.lines)
+		in := bufio.NewReaderSize(c.in, 64<<10)
+		for {
+			l, err := readLine(in)
+			if len(bytes.TrimSpace(l.data)) > 0 {
+				select {
+				case c.lines <- l:
+				case <-c.ended:
+					return
+				}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return c, nil
+}
+
+// readLine reads up to a line feed, of a line that is too long only the
+// beginning.
+func readLine(in *bufio.Reader) (l line, err error) {
+	for {
+		part, err := in.ReadSlice('\n')
+		if l.long = l.long || len(l.data)+len(part) > maxLine; !l.long {
+			l.data = append(l.data, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return l, err
+		}
+	}
+}
+
+// Read gives the agent's next message. A line that is none is answered here.
+func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-c.ended:
+			return nil, io.EOF
+		case l, ok := <-c.lines:
+			if !ok {
+				return nil, io.EOF
+			}
+			msg, refused := decode(l)
+			if refused != nil {
+				if err := c.writeLine(refused.line()); err != nil {
+					return nil, err
+				}
+				continue
+			}
+			if req, ok := msg.(*jsonrpc.Request); ok && req.Method == "tools/call" && req.ID.IsValid() {
+				c.opened(req)
+			}
+			return msg, nil
+		}
+	}
+}
+
+// refusal is the answer to a line that is no message.
+type refusal struct {
+	code    int
+	message string
+}
+
+func (r refusal) line() []byte {
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":%q}}`, r.code, r.message)
+}
+
+func decode(l line) (jsonrpc.Message, *refusal) {
+	switch data := bytes.TrimSpace(l.data); {
+	case l.long:
+		return nil, &refusal{jsonrpc.CodeInvalidRequest, fmt.Sprintf("message of more than %d bytes", maxLine)}
+	case !json.Valid(data):
+		return nil, &refusal{jsonrpc.CodeParseError, "not JSON"}
+	case data[0] != '{':
+		return nil, &refusal{jsonrpc.CodeInvalidRequest, "one message a line, no batches"}
+	default:
+		msg, err := jsonrpc.DecodeMessage(data)
+		if err != nil {
+			return nil, &refusal{jsonrpc.CodeInvalidRequest, "not a JSON-RPC 2.0 message"}
+		}
+		return msg, nil
+	}
+}
+
+// opened notes a call. A second one with the id of an open one is refused by
+// the library, and must not take the place of the first.
+func (c *conn) opened(req *jsonrpc.Request) {
+	var params struct {
+		Meta json.RawMessage `json:"_meta"`
+	}
+	_ = json.Unmarshal(req.Params, &params) // the library refuses bad parameters
+	key := callKey(req.ID)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, open := c.calls[key]; open {
+		return
+	}
+	c.calls[key] = &openCall{meta: params.Meta}
+	req.Extra = &mcp.RequestExtra{Header: http.Header{callHeader: {key}}}
+}
+
+// callKey tells 1 from "1".
+func callKey(id jsonrpc.ID) string { return fmt.Sprintf("%T %v", id.Raw(), id.Raw()) }
+
+// open is the call that a handler has been given.
+func (c *conn) open(req *mcp.CallToolRequest) *openCall {
+	if req.Extra != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if call, ok := c.calls[req.Extra.Header.Get(callHeader)]; ok {
+			return call
+		}
+	}
+	return &openCall{}
+}
+
+// answered takes the call of that id off the list.
+func (c *conn) answered(id jsonrpc.ID) *openCall {
+	key := callKey(id)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	call, ok := c.calls[key]
+	if !ok {
+		return &openCall{}
+	}
+	delete(c.calls, key)
+	return call
+}
+
+// Write writes a message. When the answer of a call has been written whole, its
+// written is called.
+func (c *conn) Write(_ context.Context, msg jsonrpc.Message) error {
+	call := &openCall{}
+	if answer, ok := msg.(*jsonrpc.Response); ok {
+		call = c.answered(answer.ID)
+	}
+	if call.dropped {
+		return nil
+	}
+	data, err := jsonrpc.EncodeMessage(msg)
+	if err != nil {
+		return err
+	}
+	if err := c.writeLine(data); err != nil {
+		return err
+	}
+	if call.written != nil {
+		call.written()
+	}
+	return nil
+}
+
+func (c *conn) writeLine(data []byte) error {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	_, err := c.out.Write(append(data, '\n'))
+	return err
+}
+
+// Close ends Read and closes the input.
+func (c *conn) Close() error {
+	c.once.Do(func() {
+		close(c.ended)
+		if in, ok := c.in.(io.Closer); ok {
+			_ = in.Close()
+		}
+	})
+	return nil
+}
+
+// SessionID is empty: stdio has one session.
+func (c *conn) SessionID() string { return "" }

@@ -1,0 +1,143 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"sidetask/rpc"
+	"sidetask/rpc/client"
+)
+
+// attempts is how often a call is made that a daemon refuses because it is
+// shutting down: on the next daemon, and once more.
+const attempts = 3
+
+// daemon is the connection to the daemon. It is made for the first tool call,
+// since only a call may start a daemon, and comes back by itself.
+type daemon struct {
+	options Options
+	times   times
+
+	once   sync.Once // opens, or at the end makes sure that nothing opens
+	keeper *client.Keeper
+	own    *own // nil with a token
+}
+
+func newDaemon(o Options, t times) *daemon { return &daemon{options: o, times: t} }
+
+func (d *daemon) open(agent *mcp.Implementation) {
+	o := client.KeeperOptions{Options: client.Options{
+		Socket:    d.options.Socket,
+		Name:      "sidetask mcp",
+		Version:   d.options.Version,
+		Token:     d.options.Token,
+		Delivered: true,
+		Autostart: d.options.Autostart,
+	}}
+	if d.options.Token == "" {
+		d.own = newOwn(d.options, agent)
+		o.OnConnect = d.own.register
+	}
+	d.keeper = client.Keep(o)
+}
+
+// reply is the daemon's answer to a tools/call. Exactly one of its functions is
+// to be called, when it is known whether the agent has got the answer.
+type reply struct {
+	rpc.ToolsCallResult
+	delivered func()
+	failed    func()
+}
+
+// call makes one tools/call.
+func (d *daemon) call(ctx context.Context, agent *mcp.Implementation, params rpc.ToolsCall) (reply, error) {
+	d.once.Do(func() { d.open(agent) })
+	if d.keeper == nil {
+		return reply{}, context.Canceled // the server is ending
+	}
+	if d.own != nil {
+		params.Token = d.own.token
+	}
+	for n := 1; ; n++ {
+		c, err := d.connect(ctx)
+		if err != nil {
+			return reply{}, err
+		}
+		// A failed delivery needs no word: the daemon gives the same again.
+		r := reply{failed: func() {}}
+		r.delivered, err = c.CallDelivered(ctx, rpc.MethodToolsCall, params, &r.ToolsCallResult)
+		switch {
+		case err == nil && d.own != nil:
+			return d.own.addNotices(ctx, c, r), nil
+		case err == nil:
+			return r, nil
+		case errors.Is(err, client.ErrLost):
+			_ = d.gone(ctx, c) // so that the next call does not find this connection
+			return reply{}, err
+		case !errors.Is(err, rpc.ErrShuttingDown) || n == attempts:
+			return reply{}, err
+		}
+		if err := d.gone(ctx, c); err != nil {
+			return reply{}, err
+		}
+	}
+}
+
+// connect waits for a connection, for a bounded time.
+func (d *daemon) connect(ctx context.Context) (*client.Client, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.times.connect)
+	defer cancel()
+	d.keeper.Start()
+	return d.keeper.Client(ctx)
+}
+
+// gone waits for the end of a connection that a daemon is about to end, or has.
+func (d *daemon) gone(ctx context.Context, c *client.Client) error {
+	timer := time.NewTimer(d.times.connect)
+	defer timer.Stop()
+	select {
+	case <-c.Done():
+		return nil
+	case <-timer.C:
+		return rpc.ErrShuttingDown
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// explain says to the model what is wrong and what to do.
+func (d *daemon) explain(err error) string {
+	var answer *rpc.Error
+	var start *client.StartError
+	switch {
+	case errors.Is(err, rpc.ErrShuttingDown):
+		return "the sidetask daemon is shutting down; try again in a moment"
+	case errors.As(err, &answer):
+		return answer.Message
+	case errors.Is(err, client.ErrLost):
+		return "the connection to the sidetask daemon was lost during this call, so its outcome is not known; the daemon may be restarting: try again in a moment (task_list shows whether a start took place)"
+	case errors.As(err, &start) && start.Next != "":
+		return fmt.Sprintf("the sidetask daemon could not be started: %s; %s", start.Message, start.Next)
+	case errors.As(err, &start):
+		return "the sidetask daemon could not be started: " + start.Message
+	default:
+		return fmt.Sprintf("the sidetask daemon cannot be reached (%v); it may be restarting: try again in a moment", err)
+	}
+}
+
+// close ends the connection, and with it an owner of its own.
+func (d *daemon) close() {
+	d.once.Do(func() {})
+	if d.keeper == nil {
+		return
+	}
+	if d.own != nil {
+		d.own.dispose(d.keeper)
+	}
+	_ = d.keeper.Close()
+}

@@ -1,0 +1,226 @@
+package producer
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"sidetask/registry"
+	"sidetask/spool"
+)
+
+const (
+	// maxRead bounds one reading of a task without a cap; the next goes on behind it.
+	maxRead = 8 << 20
+	// matchWindow is how much of what has been looked at is looked at again with
+	// what comes, so that a match may lie across.
+	matchWindow = 64 << 10
+)
+
+// Read gives the text from the cursor on, or of a final-output task all of it
+// (BEHAVIOUR T31, T32).
+func (o *Outside) Read(row registry.Row, req registry.ReadRequest) (registry.Reading, error) {
+	dir := o.folder(row)
+	m, err := o.metaOf(row)
+	if err != nil {
+		return registry.Reading{}, fmt.Errorf("read the record of the task: %w", err)
+	}
+	from := req.From
+	if !m.Stream {
+		if !req.Ended {
+			return registry.Reading{Next: req.From}, nil
+		}
+		from = 0
+	}
+	text, leftOut, next, err := readText(output(dir), from, req.Keep)
+	if err != nil {
+		return registry.Reading{}, err
+	}
+	if !m.Stream {
+		next = req.From
+	}
+	return registry.Reading{Text: text, LeftOut: leftOut, Next: next}, nil
+}
+
+func (o *Outside) metaOf(row registry.Row) (meta, error) {
+	if w := o.work(row); w != nil {
+		return w.meta, nil
+	}
+	return loadMeta(o.folder(row))
+}
+
+// readText reads from an offset to the end; with keep only that much of the end.
+func readText(dir string, from, keep int64) (text string, leftOut, next int64, err error) {
+	reader := spool.NewReader(dir)
+	defer func() { _ = reader.Close() }()
+	end, err := reader.Size()
+	if err != nil {
+		return "", 0, 0, err
+	}
+	at := min(from, end)
+	if keep > 0 && end-at > keep {
+		at = end - keep
+	}
+	stop := min(end, at+maxRead)
+	start := at
+	var b strings.Builder
+	buf := make([]byte, min(stop-at, 256<<10))
+	for at < stop {
+		n, lost, err := reader.ReadAt(buf[:min(int64(len(buf)), stop-at)], at)
+		if err != nil {
+			return "", 0, 0, err
+		}
+		if lost > 0 {
+			b.WriteString(goneLine(lost, b.String()))
+		}
+		if n == 0 && lost == 0 {
+			break
+		}
+		b.Write(buf[:n])
+		at += lost + int64(n)
+	}
+	text = b.String()
+	if start > from { // it begins within the text: at a code point
+		for i := 0; i < utf8.UTFMax-1 && text != "" && !utf8.RuneStart(text[0]); i++ {
+			text = text[1:]
+			start++
+		}
+	}
+	if at < end { // it ends within the text: at a code point
+		cut := len(text)
+		for cut > 0 && len(text)-cut < utf8.UTFMax && !utf8.RuneStart(text[cut-1]) {
+			cut--
+		}
+		if cut > 0 && !utf8.FullRuneInString(text[cut-1:]) {
+			at -= int64(len(text) - cut + 1)
+			text = text[:cut-1]
+		}
+	}
+	return strings.ToValidUTF8(text, "\uFFFD"), start - min(from, start), max(at, from), nil
+}
+
+// goneLine stands where bytes are gone from the spool, on a line of its own.
+func goneLine(n int64, before string) string {
+	line := fmt.Sprintf("[%d bytes of output are gone]\n", n)
+	if before != "" && !strings.HasSuffix(before, "\n") {
+		return "\n" + line
+	}
+	return line
+}
+
+// Tail reads raw output from an offset; with Follow it waits for more.
+func (o *Outside) Tail(ctx context.Context, row registry.Row, req registry.TailRequest) (registry.Tailed, error) {
+	if req.Stream == "stderr" {
+		return registry.Tailed{}, registry.Errorf(registry.KindInvalid, "this task has one stream only")
+	}
+	dir := output(o.folder(row))
+	offset := req.Offset
+	if req.FromEnd {
+		end, err := spool.Size(dir)
+		if err != nil {
+			return registry.Tailed{}, err
+		}
+		offset = max(0, end-req.Offset)
+	}
+	for {
+		changed := o.changes(row)
+		ended := req.Ended() // asked before reading: then what is read is all
+		got, err := tailOnce(dir, offset, req.MaxBytes)
+		if err != nil {
+			return got, err
+		}
+		got.EOF = ended && len(got.Data) == 0
+		if ended && !got.EOF {
+			end, err := spool.Size(dir)
+			got.EOF = err == nil && got.Next >= end
+		}
+		if len(got.Data) > 0 || got.EOF || ended || !req.Follow {
+			return got, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return got, registry.ErrWaitAborted
+		}
+	}
+}
+
+func tailOnce(dir string, offset int64, maxBytes int) (registry.Tailed, error) {
+	reader := spool.NewReader(dir)
+	defer func() { _ = reader.Close() }()
+	data := make([]byte, maxBytes)
+	n, lost, err := reader.ReadAt(data, offset)
+	at := offset + lost
+	return registry.Tailed{Data: data[:n], Offset: at, Next: at + int64(n), Lost: lost}, err
+}
+
+// changes is closed when output comes or the task ends; nil for one that has
+// ended. Who asks for it before looking misses nothing.
+func (o *Outside) changes(row registry.Row) <-chan struct{} {
+	w := o.work(row)
+	if w == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.changed
+}
+
+// Match waits until what was written from an offset on matches.
+func (o *Outside) Match(ctx context.Context, row registry.Row, from int64, until *regexp.Regexp) error {
+	dir := output(o.folder(row))
+	window := ""
+	for {
+		changed := o.changes(row)
+		text, _, next, err := readText(dir, from, 0)
+		if err != nil {
+			return err
+		}
+		if until.MatchString(window + text) {
+			return nil
+		}
+		window = window + text
+		if cut := len(window) - matchWindow; cut > 0 {
+			window = strings.ToValidUTF8(window[cut:], "")
+		}
+		if next > from {
+			from = next
+			continue // there may be more than one reading takes
+		}
+		select { // of a task that has ended, the end is what ends the wait
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Cancel asks the task's producer to stop.
+func (o *Outside) Cancel(ctx context.Context, row registry.Row, reason *string) error {
+	w := o.work(row)
+	if w == nil {
+		return nil // it has ended meanwhile: the settlement wins
+	}
+	return w.cancel(ctx, reason)
+}
+
+// Write is refused: a producer takes no input here.
+func (o *Outside) Write(context.Context, registry.Row, registry.WriteRequest) (int, error) {
+	return 0, registry.Errorf(registry.KindInvalid, "a task of an outside producer takes no input")
+}
+
+// EndLeftovers has nothing to end.
+func (o *Outside) EndLeftovers(registry.Row) (int, error) { return 0, nil }
+
+// Facts are the sizes.
+func (o *Outside) Facts(row registry.Row) registry.Facts {
+	dir := output(o.folder(row))
+	size, _ := spool.Size(dir) // a folder that is not there has nothing
+	disk, _ := spool.Usage(dir)
+	return registry.Facts{Bytes: size, Disk: disk}
+}
+
+// Remove deletes what is kept of an ended task.
+func (o *Outside) Remove(row registry.Row) (int64, error) { return removeFolder(o.folder(row)) }

@@ -1,0 +1,301 @@
+package client_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"sidetask/rpc/client"
+)
+
+// state is what the fake daemon tells of itself, for the test to look at.
+type state struct {
+	PID, Parent, Session, Group int
+	Dir                         string
+	Fds                         []string
+	Env                         []string
+	Ignored                     string // SigIgn of /proc/self/status
+}
+
+// fakeDaemon is the program behind the autostart: as mode says, it listens in
+// dir under a lock and ends after one connection has closed, or fails.
+func fakeDaemon(mode, dir string) {
+	pipe := client.ReportPipe()
+	switch mode {
+	case "bad":
+		client.Report{Error: dir + "/config.toml:1:1: nonsense", Hint: "mend it", Status: client.StatusConfig}.Write(pipe)
+		return
+	case "mute":
+		return
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return
+	}
+	if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+		client.Report{Error: "another daemon has the lock", Status: client.StatusBusy, Socket: filepath.Join(dir, "s")}.Write(pipe)
+		return
+	}
+	// One line for each daemon that got the lock: the test counts them.
+	starts, _ := os.OpenFile(filepath.Join(dir, "starts"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	_, _ = starts.WriteString("start\n")
+	_ = starts.Close()
+	raw, _ := json.Marshal(look())
+	_ = os.WriteFile(filepath.Join(dir, "state"), raw, 0o600)
+	l, err := net.Listen("unix", filepath.Join(dir, "s"))
+	if err != nil {
+		return
+	}
+	client.Report{Ready: true, Socket: filepath.Join(dir, "s")}.Write(pipe)
+	serveUntilTold(l, filepath.Join(dir, "stop"))
+}
+
+// serveUntilTold answers initialize on all connections until somebody opens
+// the fifo stop for writing.
+func serveUntilTold(l net.Listener, stop string) {
+	go func() {
+		f, err := os.OpenFile(stop, os.O_RDONLY, 0)
+		if err == nil {
+			_ = f.Close()
+		}
+		_ = l.Close()
+	}()
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer func() { _ = conn.Close() }()
+			decoder := json.NewDecoder(conn)
+			for {
+				var m message
+				if decoder.Decode(&m) != nil {
+					return
+				}
+				_, _ = conn.Write([]byte(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"protocolVersion":1,"server":{"name":"fake","version":"v0.0.1"}}}` + "\n"))
+			}
+		}()
+	}
+}
+
+func look() state {
+	s := state{PID: os.Getpid(), Parent: os.Getppid(), Env: os.Environ()}
+	s.Session, _ = unix.Getsid(0)
+	s.Group = syscall.Getpgrp()
+	s.Dir, _ = os.Getwd()
+	entries, _ := os.ReadDir("/proc/self/fd")
+	for _, e := range entries {
+		target, err := os.Readlink("/proc/self/fd/" + e.Name())
+		if err == nil && !strings.HasPrefix(target, "anon_inode:") { // of Go's runtime
+			s.Fds = append(s.Fds, e.Name()+" "+target)
+		}
+	}
+	status, _ := os.ReadFile("/proc/self/status")
+	for line := range strings.Lines(string(status)) {
+		if rest, ok := strings.CutPrefix(line, "SigIgn:"); ok {
+			s.Ignored = strings.TrimSpace(rest)
+		}
+	}
+	return s
+}
+
+// starter makes a folder for a fake daemon and the way to start it.
+func starter(t *testing.T, mode string) (dir string, a *client.Autostart) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = shortDir(t)
+	if err := unix.Mkfifo(filepath.Join(dir, "stop"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir, &client.Autostart{Executable: exe, Args: []string{"detach", "daemon", mode, dir}}
+}
+
+// stop ends the fake daemon of dir and waits until its socket is gone.
+func stop(t *testing.T, dir string) {
+	t.Helper()
+	f, err := os.OpenFile(filepath.Join(dir, "stop"), os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = f.Close()
+	lock, err := os.Open(filepath.Join(dir, "lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = lock.Close() }()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil { // until it has ended
+		t.Fatal(err)
+	}
+}
+
+// CLI.md: forked twice, own session, fds 0-2 reopened, nothing inherited, no
+// descendant of its starter.
+func TestAutostartDetaches(t *testing.T) {
+	dir, a := starter(t, "serve")
+	t.Setenv("SIDETASK_TASK", "bash-1")
+	t.Setenv("SIDETASK_TOKEN", "secret")
+	t.Setenv("AWS_SECRET", "secret")
+	t.Setenv("SIDETASK_CONFIG", "/some/config.toml")
+	// A descriptor that leaks into children, as a shell's 3>&1 makes it.
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	leak, err := unix.FcntlInt(w.Fd(), unix.F_DUPFD, 50)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = w.Close()
+
+	c, err := client.Dial(t.Context(), client.Options{Socket: filepath.Join(dir, "s"), Autostart: a})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Close()
+	_ = unix.Close(leak)
+	defer stop(t, dir)
+	var s state
+	raw, err := os.ReadFile(filepath.Join(dir, "state"))
+	if err == nil {
+		err = json.Unmarshal(raw, &s)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, err := unix.Getsid(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Session == ours || s.Session == s.PID {
+		t.Errorf("session %d of pid %d (ours is %d): want another one, and not to lead it", s.Session, s.PID, ours)
+	}
+	if s.Parent == os.Getpid() {
+		t.Error("the daemon is our child")
+	}
+	if s.Dir != "/" {
+		t.Errorf("it is in %s, want /", s.Dir)
+	}
+	if strings.Trim(s.Ignored, "0") != "" {
+		t.Errorf("it ignores signals: %s", s.Ignored)
+	}
+	for i, fd := range s.Fds {
+		if i < 3 && !strings.HasSuffix(fd, " /dev/null") || strings.HasPrefix(fd, "50 ") {
+			t.Errorf("descriptor %s", fd)
+		}
+	}
+	// Our leaked pipe has no other end any more: $(...) around us would return.
+	if n, err := r.Read(make([]byte, 1)); n != 0 || err == nil {
+		t.Errorf("the pipe is still held: %d, %v", n, err)
+	}
+	env := strings.Join(s.Env, "\n")
+	if strings.Contains(env, "secret") || strings.Contains(env, "SIDETASK_TASK") || !strings.Contains(env, "SIDETASK_CONFIG=/some/config.toml") {
+		t.Errorf("environment of the daemon:\n%s", env)
+	}
+}
+
+// Twenty at once leave one: the lock decides, and losers use the winner.
+func TestAutostartOnce(t *testing.T) {
+	dir, a := starter(t, "serve")
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			c, err := client.Dial(t.Context(), client.Options{Socket: filepath.Join(dir, "s"), Autostart: a})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_ = c.Close()
+		})
+	}
+	all.Wait()
+	stop(t, dir)
+	starts, err := os.ReadFile(filepath.Join(dir, "starts"))
+	if err != nil || string(starts) != "start\n" {
+		t.Errorf("daemons that served: %q (%v), want one", starts, err)
+	}
+}
+
+func TestAutostartFails(t *testing.T) {
+	for _, test := range []struct {
+		mode, want, hint string
+		status           int
+	}{
+		{"bad", "config.toml:1:1: nonsense", "mend it", client.StatusConfig},
+		{"mute", "ended without a word", "", client.StatusUnavailable},
+	} {
+		t.Run(test.mode, func(t *testing.T) {
+			dir, a := starter(t, test.mode)
+			_, err := client.Dial(t.Context(), client.Options{Socket: filepath.Join(dir, "s"), Autostart: a})
+			var start *client.StartError
+			if !errors.As(err, &start) || !strings.Contains(err.Error(), test.want) || start.Status != test.status || start.Hint() != test.hint {
+				t.Errorf("Dial = %#v, want %q with status %d", err, test.want, test.status)
+			}
+		})
+	}
+	t.Run("no program", func(t *testing.T) {
+		dir := shortDir(t)
+		a := &client.Autostart{Executable: filepath.Join(dir, "gone")}
+		_, err := client.Dial(t.Context(), client.Options{Socket: filepath.Join(dir, "s"), Autostart: a})
+		var start *client.StartError
+		if !errors.As(err, &start) || start.Status != client.StatusUnavailable {
+			t.Errorf("Dial = %v, want a StartError", err)
+		}
+	})
+}
+
+// A daemon with this state but another socket: no use to wait for ours.
+func TestAutostartOtherSocket(t *testing.T) {
+	dir, a := starter(t, "serve")
+	c, err := client.Dial(t.Context(), client.Options{Socket: filepath.Join(dir, "s"), Autostart: a})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Close()
+	defer stop(t, dir)
+	_, err = client.Dial(t.Context(), client.Options{Socket: filepath.Join(dir, "other"), Autostart: a})
+	var start *client.StartError
+	if !errors.As(err, &start) || start.Hint() != "set SIDETASK_SOCKET="+filepath.Join(dir, "s") {
+		t.Errorf("Dial = %v, want to hear where the first daemon listens", err)
+	}
+}
+
+// A keeper starts a daemon when it is asked to, and not before.
+func TestKeeperStart(t *testing.T) {
+	dir, a := starter(t, "serve")
+	k := keep(t, client.KeeperOptions{Options: client.Options{Socket: filepath.Join(dir, "s"), Autostart: a}})
+	done := get(t, k)
+	select {
+	case err := <-done:
+		t.Fatalf("Call = %v without a daemon", err)
+	default:
+	}
+	k.Start()
+	if err := within(t, done, "Call"); err != nil {
+		t.Error(err)
+	}
+	stop(t, dir)
+}
+
+func TestKeeperStartFails(t *testing.T) {
+	dir, a := starter(t, "bad")
+	k := keep(t, client.KeeperOptions{Options: client.Options{Socket: filepath.Join(dir, "s"), Autostart: a}})
+	done := get(t, k)
+	k.Start()
+	var start *client.StartError
+	if err := within(t, done, "Call"); !errors.As(err, &start) || start.Status != client.StatusConfig {
+		t.Errorf("Call = %v, want the StartError", err)
+	}
+}

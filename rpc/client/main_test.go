@@ -1,0 +1,27 @@
+package client_test
+
+import (
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"sidetask/rpc/client"
+)
+
+// TestMain is also the program that Autostart starts: the helper, and the
+// daemon that the helper detaches (see autostart_test.go).
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "detach" {
+		if err := client.Detach(os.Args[2:]); err != nil {
+			client.Report{Error: err.Error(), Status: client.StatusUnavailable}.Write(os.NewFile(3, "report"))
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	if len(os.Args) > 2 && os.Args[1] == "daemon" {
+		fakeDaemon(os.Args[2], os.Args[3])
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}

@@ -1,0 +1,210 @@
+package tools
+
+import (
+	"encoding/json"
+	"math"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sidetask/registry"
+	"sidetask/render"
+)
+
+// maxPattern bounds the text of an `until`.
+const maxPattern = 1000
+
+// start is the body of task_start (T186 to T189).
+func (p *pass) start() (rendering, error) {
+	command := p.Start
+	if command == nil {
+		made, err := p.commandOf()
+		if err != nil {
+			return rendering{}, err
+		}
+		command = &made
+	}
+	command.OwnerEnv = p.owner.Env
+	if command.Label == "" {
+		command.Label = command.Command
+	}
+	if strings.TrimSpace(command.Command) == "" {
+		return rendering{}, invalid("invalid command: expected a non-empty string")
+	}
+	if command.Cwd == "" {
+		command.Cwd = p.owner.Cwd
+	} else if !filepath.IsAbs(command.Cwd) {
+		if p.owner.Cwd == "" {
+			return rendering{}, invalid("invalid cwd %q: expected an absolute path, since the session has none", command.Cwd)
+		}
+		command.Cwd = filepath.Join(p.owner.Cwd, command.Cwd)
+	}
+	task, err := p.tools.commands.Start(p.ctx, p.Caller, *command)
+	if err != nil {
+		return rendering{}, err
+	}
+	p.task = &task
+	return rendering{value: encodeValue(startValue{"background", task.ID}), text: render.Started(task.ID)}, nil
+}
+
+// commandOf reads the arguments of a task_start, which are checked.
+func (p *pass) commandOf() (Command, error) {
+	var args struct {
+		Command string
+		Label   string
+		Cwd     string
+		Timeout json.RawMessage `json:"timeout_ms"`
+	}
+	if err := json.Unmarshal(p.Arguments, &args); err != nil {
+		return Command{}, invalid("invalid arguments: %v", err)
+	}
+	command := Command{Command: args.Command, Label: args.Label, Cwd: args.Cwd}
+	if args.Timeout != nil {
+		ms, err := TimeoutMs("timeout_ms", args.Timeout)
+		if err != nil {
+			return Command{}, err
+		}
+		command.TimeoutMs = &ms
+	}
+	return command, nil
+}
+
+// TimeoutMs reads a run time limit in milliseconds (T189). A fraction counts
+// as the next whole one.
+func TimeoutMs(name string, raw json.RawMessage) (int64, error) {
+	ms, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil || ms <= 0 || ms > 1<<53-1 {
+		return 0, invalid("invalid %s: expected a positive number, got %s", name, raw)
+	}
+	return int64(math.Ceil(ms)), nil
+}
+
+// output is the body of task_output: perhaps a wait, then always one read (T122).
+func (p *pass) output() (rendering, error) {
+	var args struct {
+		ID      string `json:"task_id"`
+		Wait    bool
+		Timeout json.RawMessage `json:"timeout_ms"`
+		Until   string
+		From    string
+	}
+	if err := json.Unmarshal(p.Arguments, &args); err != nil {
+		return rendering{}, invalid("invalid arguments: %v", err)
+	}
+	if args.ID == "" {
+		return rendering{}, emptyID()
+	}
+	var waited *registry.Receipt
+	if args.Wait {
+		until, err := pattern(args.Until)
+		if err != nil {
+			return rendering{}, err
+		}
+		if waited, err = p.wait(args.ID, args.Timeout, until); err != nil {
+			return rendering{}, err
+		}
+	}
+	keep := func(t registry.Task) int64 { return render.Keep(p.tools.Limit(t)) }
+	reading, task, read, err := p.tools.registry.Read(p.ctx, p.Caller, args.ID, keep, args.From == "start")
+	if err != nil {
+		waited.Failed() // nobody learns of what the wait saw
+		return rendering{}, err
+	}
+	p.task = &task
+	p.receipts = append(p.receipts, waited, read)
+	return rendering{
+		value:  encodeValue(outputValue{reading.Text, SnapshotOf(task)}),
+		output: &render.OutputText{Task: shown(task), Text: reading.Text, LeftOut: reading.LeftOut},
+	}, nil
+}
+
+func pattern(until string) (*regexp.Regexp, error) {
+	if until == "" {
+		return nil, nil
+	}
+	if len(until) > maxPattern {
+		return nil, invalid("invalid until: %d bytes, at most %d", len(until), maxPattern)
+	}
+	compiled, err := regexp.Compile(until)
+	if err != nil {
+		return nil, invalid("invalid until: %v", err)
+	}
+	return compiled, nil
+}
+
+// wait waits as long as the arguments say, at most the mount's cap; a wait
+// that could only fail is not counted among those that take long.
+func (p *pass) wait(id string, timeout json.RawMessage, until *regexp.Regexp) (*registry.Receipt, error) {
+	mount := p.tools.mountOf(p.scope)
+	ms := float64(mount.WaitTimeoutMs)
+	if timeout != nil {
+		ms, _ = strconv.ParseFloat(string(timeout), 64) // out of range is ±Inf
+	}
+	if _, owned := p.Caller.Owner(); owned {
+		ms = min(ms, float64(mount.MaxWaitTimeoutMs))
+	} else {
+		ms = min(ms, math.MaxInt32)
+	}
+	if err := p.tools.registry.CheckWait(p.Caller, id, ms); err != nil {
+		return nil, err
+	}
+	if err := p.waits(); err != nil {
+		return nil, err
+	}
+	if until != nil {
+		_, receipt, err := p.tools.registry.WaitMatch(p.ctx, p.Caller, id, ms, until)
+		return receipt, err
+	}
+	_, receipt, err := p.tools.registry.Wait(p.ctx, p.Caller, id, ms)
+	return receipt, err
+}
+
+// list is the body of task_list (T124).
+func (p *pass) list() (rendering, error) {
+	tasks := p.tools.registry.List(p.Caller, true)
+	all := make([]render.Task, len(tasks))
+	byID := make(map[string]registry.Task, len(tasks))
+	for i, t := range tasks {
+		all[i], byID[t.ID] = shown(t), t
+	}
+	chosen, older := render.Select(all)
+	snapshots := make([]Snapshot, len(chosen))
+	for i, t := range chosen {
+		snapshots[i] = SnapshotOf(byID[t.ID])
+	}
+	return rendering{value: encodeValue(slices.Clip(snapshots)), text: render.List(chosen, older)}, nil
+}
+
+// kill is the body of task_kill (T125).
+func (p *pass) kill() (rendering, error) {
+	var args struct {
+		ID     string `json:"task_id"`
+		Reason *string
+	}
+	if err := json.Unmarshal(p.Arguments, &args); err != nil {
+		return rendering{}, invalid("invalid arguments: %v", err)
+	}
+	if args.ID == "" {
+		return rendering{}, emptyID()
+	}
+	if err := p.waits(); err != nil { // its producer is asked
+		return rendering{}, err
+	}
+	already, task, err := p.tools.registry.Kill(p.ctx, p.Caller, args.ID, args.Reason)
+	if err != nil {
+		return rendering{}, err
+	}
+	p.task, p.already = &task, already
+	outcome := outcomeRequested
+	if already {
+		outcome = outcomeFinished
+	}
+	return rendering{
+		value: encodeValue(killValue{outcome, SnapshotOf(task)}),
+		text:  render.KillText(shown(task), already),
+	}, nil
+}
+
+func emptyID() error { return invalid(`invalid task_id: expected a non-empty string, got ""`) }
