@@ -32,9 +32,9 @@ func (t *transition) put(rec *record, next Record) {
 
 // drop takes a record away; one with an id is announced to observers.
 func (t *transition) drop(rec *record) {
-	t.change.DropTasks = append(t.change.DropTasks, rec.Row)
+	t.change.DropTasks = append(t.change.DropTasks, rec.row)
 	if rec.ID != "" {
-		t.log(LogEntry{Row: rec.Row, Removed: &Removed{ID: rec.ID, Owner: rec.Owner, Scope: rec.Scope}})
+		t.log(LogEntry{Row: rec.row, Removed: &Removed{ID: rec.ID, Owner: rec.Owner, Scope: rec.Scope}})
 	}
 	t.apply = append(t.apply, func() { t.r.forgetLocked(rec) })
 }

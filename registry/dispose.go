@@ -83,9 +83,9 @@ func (r *Registry) remove(records []*record) int64 {
 		r.mu.Lock()
 		p := r.producerLocked(rec)
 		r.mu.Unlock()
-		n, err := p.Remove(rec.Row)
+		n, err := p.Remove(rec.row)
 		if err != nil {
-			r.log.Error("what was kept of a task could not be deleted", "task", rec.ID, "error", err)
+			r.log.Error("what was kept of a task could not be deleted", "row", rec.row, "error", err)
 		}
 		freed += n
 	}

@@ -26,7 +26,7 @@ func (r *Registry) Kill(ctx context.Context, c Caller, id string, reason *string
 	}
 	r.unlock()
 
-	failed := p.Cancel(ctx, rec.Row, reason)
+	failed := p.Cancel(ctx, rec.row, reason)
 
 	r.mu.Lock()
 	defer r.unlock()
@@ -60,7 +60,7 @@ func (r *Registry) killEnded(rec *record, p Producer, agent bool) (bool, Task, e
 	}
 	snapshot := rec.snapshot()
 	r.unlock()
-	if _, err := p.EndLeftovers(rec.Row); err != nil {
+	if _, err := p.EndLeftovers(rec.row); err != nil {
 		return true, snapshot, producerFailed(err)
 	}
 	return true, snapshot, nil

@@ -74,7 +74,7 @@ func (r *Registry) finishedFacts() ([]*record, []Facts) {
 	r.mu.Unlock()
 	facts := make([]Facts, len(old))
 	for i, rec := range old {
-		facts[i] = producers[i].Facts(rec.Row)
+		facts[i] = producers[i].Facts(rec.row)
 	}
 	return old, facts
 }

@@ -52,7 +52,7 @@ func (r *Registry) Read(ctx context.Context, c Caller, id string, keep func(Task
 	if keep != nil {
 		req.Keep = keep(snapshot)
 	}
-	reading, err := p.Read(rec.Row, req)
+	reading, err := p.Read(rec.row, req)
 	if err != nil { // T34
 		r.finishRead(rec, c, reading.Next, reports, false)
 		return Reading{}, Task{}, nil, producerFailed(err)
@@ -147,7 +147,7 @@ func (r *Registry) Tail(ctx context.Context, c Caller, id string, req TailReques
 		defer r.mu.Unlock()
 		return rec.gone || rec.Status.Terminal()
 	}
-	tailed, err := p.Tail(ctx, rec.Row, req)
+	tailed, err := p.Tail(ctx, rec.row, req)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return Tailed{}, ErrWaitAborted
@@ -170,7 +170,7 @@ func (r *Registry) Write(ctx context.Context, c Caller, id string, req WriteRequ
 	}
 	p := r.producerLocked(rec)
 	r.mu.Unlock()
-	n, err := p.Write(ctx, rec.Row, req)
+	n, err := p.Write(ctx, rec.row, req)
 	if err != nil {
 		return n, producerFailed(err)
 	}

@@ -92,6 +92,8 @@ const (
 
 // record is a task in memory: what is kept, and what is only of this process.
 type record struct {
+	row Row // set once, so that it can be read without the lock; all else is guarded by mu
+
 	Record
 
 	owner   *owner

@@ -36,8 +36,8 @@ func (r *Registry) restoreLocked(state *State) {
 			o = r.owners[OperatorHandle]
 			kept.Owner = OperatorHandle
 		}
-		rec := &record{Record: kept, owner: o}
-		r.rows[rec.Row] = rec
+		rec := &record{row: kept.Row, Record: kept, owner: o}
+		r.rows[rec.row] = rec
 		r.indexLocked(rec)
 	}
 }
@@ -48,22 +48,22 @@ func (r *Registry) indexLocked(rec *record) {
 	o := rec.owner
 	switch {
 	case rec.Starting:
-		if _, ok := o.starting[rec.Row]; !ok {
-			o.starting[rec.Row] = rec
+		if _, ok := o.starting[rec.row]; !ok {
+			o.starting[rec.row] = rec
 			r.starting++
 		}
 	case !rec.Status.Terminal():
 		r.unstartLocked(rec)
 		r.ids[rec.ID] = rec
-		r.live[rec.Row] = rec
-		o.live[rec.Row] = rec
+		r.live[rec.row] = rec
+		o.live[rec.row] = rec
 	default:
 		r.unstartLocked(rec)
 		r.ids[rec.ID] = rec
-		delete(r.live, rec.Row)
-		delete(o.live, rec.Row)
-		if _, ok := o.finished[rec.Row]; !ok {
-			o.finished[rec.Row] = rec
+		delete(r.live, rec.row)
+		delete(o.live, rec.row)
+		if _, ok := o.finished[rec.row]; !ok {
+			o.finished[rec.row] = rec
 			r.finished++
 		}
 	}
@@ -74,8 +74,8 @@ func (r *Registry) indexLocked(rec *record) {
 }
 
 func (r *Registry) unstartLocked(rec *record) {
-	if _, ok := rec.owner.starting[rec.Row]; ok {
-		delete(rec.owner.starting, rec.Row)
+	if _, ok := rec.owner.starting[rec.row]; ok {
+		delete(rec.owner.starting, rec.row)
 		r.starting--
 	}
 }
@@ -84,16 +84,16 @@ func (r *Registry) unstartLocked(rec *record) {
 func (r *Registry) indexNoticeLocked(rec *record) {
 	o := rec.owner
 	if rec.Notice == Leased {
-		o.leased[rec.Row] = rec
+		o.leased[rec.row] = rec
 	} else {
-		delete(o.leased, rec.Row)
+		delete(o.leased, rec.row)
 	}
 	if !rec.due() || rec.gone {
-		delete(o.due, rec.Row)
+		delete(o.due, rec.row)
 		return
 	}
-	if _, ok := o.due[rec.Row]; !ok {
-		o.due[rec.Row] = rec
+	if _, ok := o.due[rec.row]; !ok {
+		o.due[rec.row] = rec
 		o.wakeLocked()
 	}
 }
@@ -102,8 +102,8 @@ func (r *Registry) indexNoticeLocked(rec *record) {
 func (r *Registry) forgetLocked(rec *record) {
 	rec.gone = true
 	r.unindexLocked(rec)
-	delete(r.rows, rec.Row)
-	delete(r.pending, rec.Row)
+	delete(r.rows, rec.row)
+	delete(r.pending, rec.row)
 	if rec.ID != "" {
 		delete(r.ids, rec.ID)
 	}
@@ -119,14 +119,14 @@ func (r *Registry) forgetLocked(rec *record) {
 func (r *Registry) unindexLocked(rec *record) {
 	o := rec.owner
 	r.unstartLocked(rec)
-	delete(r.live, rec.Row)
-	delete(o.live, rec.Row)
-	if _, ok := o.finished[rec.Row]; ok {
-		delete(o.finished, rec.Row)
+	delete(r.live, rec.row)
+	delete(o.live, rec.row)
+	if _, ok := o.finished[rec.row]; ok {
+		delete(o.finished, rec.row)
 		r.finished--
 	}
-	delete(o.due, rec.Row)
-	delete(o.leased, rec.Row)
+	delete(o.due, rec.row)
+	delete(o.leased, rec.row)
 	if rec.Key != "" && o.keys[rec.Key] == rec {
 		delete(o.keys, rec.Key)
 	}

@@ -44,11 +44,11 @@ func (r *Registry) settleLocked(rec *record, o Outcome) {
 	t.announce(&next)
 	if err := t.commit(); err != nil {
 		r.log.Error("the end of a task could not be recorded; trying again", "task", rec.ID, "error", err)
-		r.pending[rec.Row] = o
+		r.pending[rec.row] = o
 		r.armLocked()
 		return
 	}
-	delete(r.pending, rec.Row)
+	delete(r.pending, rec.row)
 	snapshot := rec.snapshot()
 	rec.waiters = nil
 	for _, w := range waiting {

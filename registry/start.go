@@ -40,7 +40,7 @@ func (r *Registry) Start(ctx context.Context, c Caller, s Spec, run func(Row) er
 		}
 		return Task{}, err
 	}
-	if err := run(rec.Row); err != nil {
+	if err := run(rec.row); err != nil {
 		r.mu.Lock()
 		defer r.unlock()
 		r.dropStartLocked(rec)
@@ -140,7 +140,7 @@ func (r *Registry) preflightLocked(o *owner, s Spec) (limit int64, err error) {
 }
 
 func (r *Registry) commitStartLocked(o *owner, s Spec, limit int64) (*record, error) {
-	rec := &record{owner: o, started: make(chan struct{})}
+	rec := &record{row: r.nextRow, owner: o, started: make(chan struct{})}
 	next := Record{
 		Task: Task{
 			Row: r.nextRow, Kind: s.Kind, Label: s.Label, OutputLimit: limit, Owner: o.Handle, Scope: o.Scope,
@@ -154,7 +154,7 @@ func (r *Registry) commitStartLocked(o *owner, s Spec, limit int64) (*record, er
 	if err := t.commit(); err != nil {
 		return nil, fmt.Errorf("the task was not started: %w", err)
 	}
-	r.rows[rec.Row] = rec
+	r.rows[rec.row] = rec
 	return rec, nil
 }
 
@@ -201,8 +201,8 @@ func (r *Registry) dropStartLocked(rec *record) {
 	t := r.transitionLocked()
 	t.drop(rec)
 	if err := t.commit(); err != nil {
-		r.log.Error("a start that failed could not be taken back yet", "row", rec.Row, "error", err)
-		r.orphans = append(r.orphans, rec.Row)
+		r.log.Error("a start that failed could not be taken back yet", "row", rec.row, "error", err)
+		r.orphans = append(r.orphans, rec.row)
 		r.forgetLocked(rec)
 	}
 	r.startedLocked(rec)
@@ -227,8 +227,8 @@ func (r *Registry) abandon(rec *record, why error) {
 		return
 	}
 	reason := "the task could not be recorded"
-	if err := p.Cancel(r.life, rec.Row, &reason); err != nil {
-		r.log.Error("work that could not be recorded could not be cancelled and may be orphaned", "row", rec.Row, "why", why, "error", err)
+	if err := p.Cancel(r.life, rec.row, &reason); err != nil {
+		r.log.Error("work that could not be recorded could not be cancelled and may be orphaned", "row", rec.row, "why", why, "error", err)
 		r.mu.Lock()
 		defer r.unlock()
 		r.dropStartLocked(rec)

@@ -55,7 +55,7 @@ func (r *Registry) teardownOne(ctx context.Context, rec *record, rules teardownR
 	p := r.producerLocked(rec)
 	r.unlock()
 
-	failed := p.Cancel(ctx, rec.Row, &rules.reason)
+	failed := p.Cancel(ctx, rec.row, &rules.reason)
 
 	r.mu.Lock()
 	defer r.unlock()
@@ -99,8 +99,8 @@ func (r *Registry) drain(ctx context.Context, o *owner, rules teardownRules) []s
 		r.mu.Lock()
 		var victims []*record
 		for _, rec := range ordered(o.live) {
-			if !asked[rec.Row] {
-				asked[rec.Row] = true
+			if !asked[rec.row] {
+				asked[rec.row] = true
 				cancelled = append(cancelled, rec.ID)
 				victims = append(victims, rec)
 			}
@@ -151,11 +151,11 @@ func (r *Registry) endLeftovers(o *owner) {
 	}
 	r.mu.Unlock()
 	for _, w := range all {
-		if w.p.Facts(w.rec.Row).Leftovers == 0 {
+		if w.p.Facts(w.rec.row).Leftovers == 0 {
 			continue
 		}
-		if _, err := w.p.EndLeftovers(w.rec.Row); err != nil {
-			r.log.Error("what a task left running could not be ended", "task", w.rec.ID, "error", err)
+		if _, err := w.p.EndLeftovers(w.rec.row); err != nil {
+			r.log.Error("what a task left running could not be ended", "row", w.rec.row, "error", err)
 		}
 	}
 }

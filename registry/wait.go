@@ -118,7 +118,7 @@ func (r *Registry) wait(ctx context.Context, c Caller, id string, ms float64, ev
 	p, from := r.producerLocked(rec), rec.cursor(c)
 	r.mu.Unlock()
 
-	err = event(limited, p, rec.Row, from)
+	err = event(limited, p, rec.row, from)
 
 	r.mu.Lock()
 	defer r.unlock()
