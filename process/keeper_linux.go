@@ -31,6 +31,11 @@ func startKeeper(binary string) (*spare, error) {
 	return &spare{conn: conn.(*net.UnixConn), pidfd: pidfd, pid: pid}, nil
 }
 
+// keeperEnv is all that a keeper has of an environment. It does one thing at a
+// time, and what little garbage it makes is collected only under pressure, so
+// that an idle keeper never wakes.
+var keeperEnv = []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=8MiB"}
+
 // fork starts the keeper's process, detached from all that is the daemon's.
 func fork(binary string, socket int) (pidfd, pid int, err error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
@@ -41,7 +46,7 @@ func fork(binary string, socket int) (pidfd, pid int, err error) {
 	pidfd = -1
 	pid, err = syscall.ForkExec(binary, []string{"sidetask-keeper"}, &syscall.ProcAttr{
 		Dir:   "/",
-		Env:   []string{"GOMAXPROCS=1"}, // a keeper does one thing at a time
+		Env:   keeperEnv,
 		Files: []uintptr{null.Fd(), null.Fd(), null.Fd(), uintptr(socket)},
 		Sys:   &syscall.SysProcAttr{Setsid: true, PidFD: &pidfd},
 	})
