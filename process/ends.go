@@ -88,6 +88,7 @@ func (p *Producer) keeperEnded(row registry.Row) {
 	_ = os.Remove(p.control(row)) // left by a keeper that was killed
 	switch {
 	case !last.ended:
+		p.sweep(row)
 		p.registry.Settle(row, lost("its keeper ended without a record of the command's end"))
 	case last.leftovers > 0:
 		p.registry.Changed(row)

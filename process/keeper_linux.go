@@ -136,6 +136,25 @@ func killAndReap(pidfd int) {
 // socket does not answer.
 func terminate(pidfd int) error { return unix.PidfdSendSignal(pidfd, unix.SIGTERM, nil, 0) }
 
+// killMarked kills a process if it has the marks, and waits for its end. It is
+// pinned before it is looked at, so that it cannot be another one by then.
+func killMarked(pid int, marks [][]byte) bool {
+	pidfd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return false
+	}
+	defer closeFD(pidfd)
+	if !marked(pid, marks) || unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0) != nil {
+		return false
+	}
+	// What the kernel holds on to (a dead network disk) is not waited for long.
+	_, _ = unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, killWaitMs)
+	return true
+}
+
+// killWaitMs is how long a killed process may take to end.
+const killWaitMs = 1000
+
 func closeFD(fd int) {
 	if fd >= 0 {
 		_ = unix.Close(fd)

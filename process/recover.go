@@ -42,6 +42,7 @@ func (p *Producer) recoverTask(r registry.Recovered) error {
 			p.removeAll(row)
 			return p.registry.Drop(row)
 		}
+		p.sweep(row)
 		why := "neither its keeper nor a record of its end is there"
 		if p.otherBoot(row) {
 			why = "the machine was restarted"
@@ -62,6 +63,7 @@ func (p *Producer) recoverTask(r registry.Recovered) error {
 	case recorded:
 		p.settleRecovered(row, e)
 	case !adopted:
+		p.sweep(row)
 		p.registry.Settle(row, lost("its keeper ended without a record of the command's end"))
 	case r.Task.Status == registry.Stopping:
 		// The ask may not have reached the keeper; a second one changes nothing.
