@@ -45,8 +45,9 @@ var rooms = map[string][]string{
 	"scripts": {},
 
 	// Programs for people to read: they use the public protocols only.
-	"examples/agent":  {},
-	"examples/editor": {},
+	"examples/agent":     {},
+	"examples/editor":    {},
+	"examples/producers": {},
 }
 
 // keeperLibraries is all that the keeper may link beside the standard library:
