@@ -23,6 +23,9 @@ type Options struct {
 	Executable string
 	// Socket is the daemon's socket, for the MCP entry.
 	Socket string
+	// Env are the variables of the editor's agent, as KEY=value, which its tasks
+	// get, too.
+	Env []string
 	// Connect opens the way to the daemon; see [Over]. It is called once, at
 	// the first session request.
 	Connect func(Hooks) Daemon
@@ -40,6 +43,9 @@ type Caller interface {
 // for one as long as its context lets it.
 type Daemon interface {
 	Caller
+	// Start says that a daemon is needed now: where there is none, one is
+	// started. It does not wait.
+	Start()
 	Close() error
 }
 

@@ -17,9 +17,6 @@ import (
 	"sidetask/wakeup"
 )
 
-// outsideProducer is the name of the producer of outside tasks in records.
-const outsideProducer = "outside"
-
 // daemon is all rooms, wired.
 type daemon struct {
 	options  Options
@@ -96,20 +93,25 @@ func (d *daemon) openRegistry() error {
 // tasks while no daemon ran.
 func (d *daemon) openProducers() (err error) {
 	d.process, err = process.Open(process.Options{
-		Registry: d.registry, Paths: d.options.Paths, Keeper: d.options.Keeper, Settings: d.commandSettings, Log: d.log.Logger,
+		Registry: d.registry, Paths: d.options.Paths, Keeper: d.options.Keeper, Socket: d.options.Paths.Socket,
+		Settings: d.commandSettings, Log: d.log.Logger,
 	})
 	if err != nil {
 		return err
 	}
-	d.registry.AddProducer(tools.CommandProducer, d.process)
+	d.registry.AddProducer(process.Name, d.process)
 	d.outside, err = producer.Open(producer.Options{
-		Registry: d.registry, Paths: d.options.Paths, Name: outsideProducer, Log: d.log.Logger,
-		Grace: func() time.Duration { return milliseconds(d.live.Current().Owners.ProducerGraceMs) },
+		Registry: d.registry, Paths: d.options.Paths, Log: d.log.Logger,
+		Settings: func() producer.Settings {
+			s := d.live.Current()
+			return producer.Settings{
+				Grace: milliseconds(s.Owners.ProducerGraceMs), Spool: s.Commands.SpoolBytes, SpoolHead: s.Commands.KeepHeadBytes,
+			}
+		},
 	})
 	if err != nil {
 		return err
 	}
-	d.registry.AddProducer(outsideProducer, d.outside)
 	return errors.Join(d.process.Recover(), d.outside.Recover())
 }
 
@@ -125,7 +127,11 @@ func (d *daemon) commandSettings() process.Settings {
 type commands struct{ producer *process.Producer }
 
 func (c commands) Start(ctx context.Context, by registry.Caller, spec tools.Command) (registry.Task, error) {
-	return c.producer.Start(ctx, by, process.Spec(spec))
+	return c.producer.Start(ctx, by, process.Spec{
+		Command: spec.Command, Label: spec.Label, Cwd: spec.Cwd, Env: spec.Env, OutputLimit: spec.OutputLimit,
+		TimeoutMs: spec.TimeoutMs, PTYCols: spec.PTYCols, PTYRows: spec.PTYRows, Stdin: spec.Stdin, Separate: spec.Separate,
+		Shared: spec.Shared, Key: spec.Key,
+	})
 }
 
 func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }

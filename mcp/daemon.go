@@ -76,6 +76,9 @@ func (d *daemon) call(ctx context.Context, agent *mcp.Implementation, params rpc
 			return d.own.addNotices(ctx, c, r), nil
 		case err == nil:
 			return r, nil
+		case errors.Is(err, client.ErrLost):
+			_ = d.gone(ctx, c) // so that the next call does not find this connection
+			return reply{}, err
 		case !errors.Is(err, rpc.ErrShuttingDown) || n == attempts:
 			return reply{}, err
 		}
@@ -93,7 +96,7 @@ func (d *daemon) connect(ctx context.Context) (*client.Client, error) {
 	return d.keeper.Client(ctx)
 }
 
-// gone waits for a daemon that is shutting down to end its connection.
+// gone waits for the end of a connection that a daemon is about to end, or has.
 func (d *daemon) gone(ctx context.Context, c *client.Client) error {
 	timer := time.NewTimer(d.times.connect)
 	defer timer.Stop()

@@ -12,12 +12,16 @@ import (
 // pipes are the two ends of a connection in memory.
 func pipes() (ours, theirs net.Conn) { return net.Pipe() }
 
+const listTools = `{"jsonrpc":"2.0","id":"list","method":"tools/list"}`
+
 // Issue 5: without a daemon a tool answers with an error that says so, and works
 // as soon as there is one.
 func TestDaemonAbsentThenThere(t *testing.T) {
 	socket, j := socketPath(t), &journal{}
 	a := start(t, Options{Socket: socket, Token: "t"}, quickly, j)
 	a.hello("x", "1")
+	a.send(listTools)
+	before := a.next()
 	a.send(call("1", "task_list", "{}"))
 	if _, got, isError := a.answer(); !isError || !strings.Contains(got, socket) || !strings.Contains(got, "try again") {
 		t.Errorf("%q %v", got, isError)
@@ -28,6 +32,10 @@ func TestDaemonAbsentThenThere(t *testing.T) {
 	d.next(t, rpc.MethodToolsCall).answer(t, text("here"))
 	if _, got, _ := a.answer(); got != "here" {
 		t.Errorf("%q", got)
+	}
+	a.send(listTools)
+	if after := a.next(); after != before { // T170: a changed byte costs the prompt cache
+		t.Errorf("tools/list changed with the daemon:\n%s\n%s", before, after)
 	}
 }
 

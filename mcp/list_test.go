@@ -1,6 +1,8 @@
 package mcp
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
 	"flag"
 	"os"
@@ -147,4 +149,32 @@ func TestBadLines(t *testing.T) {
 	if got := a.next(); !strings.Contains(got, `"id":8`) || !strings.Contains(got, `"result"`) {
 		t.Errorf("ping after that: %s", got)
 	}
+}
+
+// Whatever an agent writes: no panic, and what is refused is answered with JSON.
+func FuzzLines(f *testing.F) {
+	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{}}}` + "\n[1]\n\xff\r\n{\"id\":1.5}"))
+	f.Fuzz(func(t *testing.T, input []byte) {
+		in := bufio.NewReaderSize(bytes.NewReader(input), 16)
+		total := 0
+		for {
+			l, err := readLine(in)
+			total += len(l.data)
+			if len(bytes.TrimSpace(l.data)) > 0 {
+				msg, refused := decode(l)
+				if (msg == nil) == (refused == nil) {
+					t.Fatalf("%q: message %v, refusal %v", l.data, msg, refused)
+				}
+				if refused != nil && !json.Valid(refused.line()) {
+					t.Errorf("%q is answered with %s", l.data, refused.line())
+				}
+			}
+			if err != nil {
+				break
+			}
+		}
+		if total != len(input) {
+			t.Errorf("%d bytes of %d were read", total, len(input))
+		}
+	})
 }

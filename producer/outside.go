@@ -58,7 +58,8 @@ type Outside struct {
 	settings func() Settings
 	log      *slog.Logger
 
-	mu     sync.Mutex // guards all below
+	wg     sync.WaitGroup // late cancels; each ends within cancelTimeout
+	mu     sync.Mutex     // guards all below
 	works  map[registry.Row]*work
 	closed bool
 }
@@ -92,30 +93,54 @@ type Registration struct {
 }
 
 // Register admits a task whose work the connection does. The key lets a later
-// connection resume it.
-func (o *Outside) Register(ctx context.Context, c registry.Caller, r Registration, conn Conn) (task registry.Task, key string, err error) {
+// connection resume it. started must be called once the producer has been told
+// of the task's id: it is asked to cancel nothing that it does not know.
+func (o *Outside) Register(ctx context.Context, c registry.Caller, r Registration, conn Conn) (task registry.Task, key string, started func(), err error) {
 	if err := checkKind(r.Kind); err != nil {
-		return registry.Task{}, "", err
+		return registry.Task{}, "", nil, err
 	}
 	key, hash := newKey()
 	var w *work
+	var row registry.Row
 	task, err = o.registry.Start(ctx, c, registry.Spec{
 		Kind: r.Kind, Label: r.Label, OutputLimit: r.OutputLimit, Stream: r.Stream, Shared: r.Shared, Producer: Name,
-	}, func(row registry.Row) error {
+	}, func(given registry.Row) error {
+		row = given
 		w = &work{dir: o.folder(row), meta: meta{Stream: r.Stream, Key: hash}, conn: conn, changed: make(chan struct{}), named: make(chan struct{})}
 		if err := w.begin(); err != nil {
 			return err
 		}
 		return o.keep(row, w)
 	})
-	if err != nil {
-		if w != nil {
-			_, _ = w.remove()
-		}
-		return registry.Task{}, "", err
+	if err != nil && w != nil {
+		o.abandon(row, w, err)
 	}
-	w.name(task.ID)
-	return task, key, nil
+	if err != nil {
+		return registry.Task{}, "", nil, err
+	}
+	return task, key, func() { o.named(w, task.ID) }, nil
+}
+
+// abandon undoes a start that could not be recorded.
+func (o *Outside) abandon(row registry.Row, w *work, why error) {
+	detail := why.Error()
+	o.end(row, w, registry.Outcome{Status: registry.Failed, Detail: &detail})
+	if _, err := removeFolder(w.dir); err != nil {
+		o.log.Warn("cannot remove what a task left", "row", row, "error", err)
+	}
+}
+
+// named lets cancels through, and a kill that came before this.
+func (o *Outside) named(w *work, id string) {
+	reason, due := w.name(id)
+	if !due {
+		return
+	}
+	o.wg.Go(func() {
+		if err := w.cancel(context.Background(), reason); err != nil {
+			o.log.Warn("a producer refused to cancel its task", "task", id, "error", err)
+		}
+	})
 }
 
 // checkKind refuses what cannot stand in an id. An empty one is the registry's

@@ -79,6 +79,7 @@ func (o *Outside) Close() error {
 	works := o.works
 	o.works = make(map[registry.Row]*work)
 	o.mu.Unlock()
+	o.wg.Wait()
 	var errs []error
 	for _, w := range works {
 		errs = append(errs, w.finish())

@@ -31,11 +31,13 @@ const format = 1
 type work struct {
 	dir   string
 	meta  meta
-	named chan struct{} // closed when id is set
+	named chan struct{} // closed when the producer knows the task's id
 
 	mu      sync.Mutex // guards all below
-	id      string
-	conn    Conn // nil: lost
+	id      string     // "" until the producer knows it
+	asked   bool       // a cancel came and could not wait for that
+	reason  *string    // of it
+	conn    Conn       // nil: lost
 	timer   *time.Timer
 	writer  *spool.Writer
 	ended   bool
@@ -91,11 +93,13 @@ func loadMeta(dir string) (meta, error) {
 	return m, nil
 }
 
-func (w *work) name(id string) {
+// name says that the producer knows its task's id; due, that a cancel came before.
+func (w *work) name(id string) (reason *string, due bool) {
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.id = id
-	w.mu.Unlock()
 	close(w.named)
+	return w.reason, w.asked
 }
 
 func (w *work) heldBy(conn Conn) bool {
@@ -176,13 +180,6 @@ func (w *work) finish() error {
 	return err
 }
 
-func (w *work) remove() (int64, error) {
-	if err := w.finish(); err != nil {
-		return 0, err
-	}
-	return removeFolder(w.dir)
-}
-
 func removeFolder(dir string) (int64, error) {
 	freed, err := spool.Usage(output(dir))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -226,19 +223,23 @@ func (w *work) lose(conn Conn, grace time.Duration, expired func()) {
 // cancel asks the producer to stop. Its refusal in time is an error; silence
 // and an answer are not.
 func (w *work) cancel(ctx context.Context, reason *string) error {
+	limited, cancel := context.WithTimeout(ctx, cancelTimeout)
+	defer cancel()
 	select {
 	case <-w.named:
-	case <-ctx.Done():
-		return ctx.Err()
+	case <-limited.Done(): // its registration is still being answered: named asks then
 	}
 	w.mu.Lock()
 	conn, id := w.conn, w.id
+	if id == "" {
+		w.asked, w.reason = true, reason
+		w.mu.Unlock()
+		return nil
+	}
 	w.mu.Unlock()
 	if conn == nil {
 		return registry.Errorf(registry.KindProducerFailed, disconnected)
 	}
-	limited, cancel := context.WithTimeout(ctx, cancelTimeout)
-	defer cancel()
 	err := conn.Cancel(limited, id, reason)
 	if limited.Err() != nil {
 		return nil

@@ -1,1 +1,178 @@
 package registry
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"sidetask/scope"
+)
+
+// Options are what a registry needs. Store, Limit, Serves and Grace are required.
+type Options struct {
+	Store  Store
+	Log    *slog.Logger          // nil = discard
+	Limit  func() int64          // limits.maxConcurrentTasksPerOwner, asked at each start
+	Serves func(scope.Path) bool // whether an enabled mount serves owners at that scope (T9, T88, T89)
+	Grace  func() Grace          // asked at each use
+	Now    func() time.Time      // nil = time.Now
+}
+
+// Grace are the times that the registry gives others.
+type Grace struct {
+	Owner time.Duration // owners.graceMs: for a lost host to come back
+	Stop  time.Duration // commands.stopGraceMs: teardowns wait this and 2 s more
+}
+
+// Registry holds all tasks and owners. All methods may be called at any time
+// from any goroutine, also from listeners.
+//
+// Methods that need the lock end in Locked. Producers, hosts and listeners are
+// called without it; the store, Limit, Serves and Grace are called with it.
+type Registry struct {
+	store  Store
+	log    *slog.Logger
+	limit  func() int64
+	serves func(scope.Path) bool
+	grace  func() Grace
+	now    func() time.Time
+
+	// life is the context of what the registry does on its own (a lost owner's
+	// cancels); it ends with Shutdown.
+	life context.Context
+	end  context.CancelFunc
+	wg   sync.WaitGroup // the timer's goroutine
+
+	// mu guards everything below, and the fields of record, owner, waiter and
+	// Subscription.
+	mu sync.Mutex
+
+	producers map[string]Producer
+	rows      map[Row]*record    // every record, those without an id too
+	ids       map[string]*record // those with an id
+	live      map[Row]*record    // with an id and not terminal
+	finished  int                // terminal ones
+	starting  int                // without an id
+	owners    map[Handle]*owner  // the operator's and nobody's too
+	names     map[name]*owner    // named ones
+	tokens    map[tokenPrefix][]tokenEntry
+	aliases   map[Handle]Handle // of owners that were merged into another
+	lenders   map[string]Host   // leases of callers that are no host of the owner
+	pending   map[Row]Outcome   // settlements that the store refused so far
+	orphans   []Row             // rows that the store must still forget
+
+	counters  map[string]int64
+	nextRow   Row
+	nextOwner int64
+	seq       int64
+	changes   changeLog
+
+	done    scope.Table[*listener[Task]]
+	changed scope.Table[*listener[Handle]]
+	rings   scope.Table[*listener[Handle]] // all at the root
+
+	queue    []func() // what listeners and hosts must still hear, in order
+	draining bool     // somebody works on queue
+	drained  chan struct{}
+
+	timer    *time.Timer // the one timer; nil while nothing is due
+	phase    phase
+	arrivals chan struct{} // closed when an owner gets a host, or at the end; nil: nobody waits
+}
+
+// phase is how far the end of the registry is.
+type phase int
+
+const (
+	open     phase = iota
+	stopping       // no start, no wait, no completion listener
+	closed         // the store is closed
+)
+
+// record is a task in memory: what is kept, and what is only of this process.
+type record struct {
+	row Row // set once, so that it can be read without the lock; all else is guarded by mu
+
+	Record
+
+	owner   *owner
+	held    *Outcome      // settled before its id was committed
+	gone    bool          // not in the registry any more
+	failing bool          // its start could not be recorded: forgotten when it ends
+	waiters []*waiter     // in the order they came
+	claims  int           // receipts that are open and kills that are asking (see reported)
+	byUser  int           // kills of the operator that are asking
+	started chan struct{} // closed when the start is over; nil after that
+
+	readers [2]chan struct{} // one for the owner, one for the operator: nil = free, else closed when it gets free
+}
+
+// reported is the bit that everybody sees: whoever has a receipt that is still
+// open, or asks the producer for a kill now, is committed to tell of the end.
+func (rec *record) reported() bool { return rec.Reported || rec.claims > 0 }
+
+// due reports whether the notice of the end waits for a claim.
+func (rec *record) due() bool {
+	return rec.owner.inbox() && rec.Status.Terminal() && !rec.reported() &&
+		(rec.Notice == Waiting || rec.Notice == Parked)
+}
+
+// snapshot is the task as callers see it (T4).
+func (rec *record) snapshot() Task {
+	t := rec.Task
+	t.Reported = rec.Reported || rec.claims > 0 && rec.Status.Terminal()
+	return t
+}
+
+// Open loads what the store has. No producer runs yet; all hosts are away.
+func Open(o Options) (*Registry, error) {
+	state, err := o.Store.Load()
+	if err != nil {
+		return nil, err
+	}
+	r := &Registry{
+		store: o.Store, log: o.Log, limit: o.Limit, serves: o.Serves, grace: o.Grace, now: o.Now,
+		producers: make(map[string]Producer),
+		rows:      make(map[Row]*record, len(state.Tasks)),
+		ids:       make(map[string]*record, len(state.Tasks)),
+		live:      make(map[Row]*record),
+		owners:    make(map[Handle]*owner),
+		names:     make(map[name]*owner),
+		tokens:    make(map[tokenPrefix][]tokenEntry),
+		aliases:   make(map[Handle]Handle),
+		lenders:   make(map[string]Host),
+		pending:   make(map[Row]Outcome),
+		counters:  make(map[string]int64),
+	}
+	if r.log == nil {
+		r.log = slog.New(slog.DiscardHandler)
+	}
+	if r.now == nil {
+		r.now = time.Now
+	}
+	r.life, r.end = context.WithCancel(context.Background())
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.restoreLocked(state)
+	r.armLocked()
+	return r, nil
+}
+
+// AddProducer names a producer; before its recovery and the first start.
+func (r *Registry) AddProducer(name string, p Producer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.producers[name] = p
+}
+
+// millis is now as records have it.
+func (r *Registry) millis() int64 { return r.now().UnixMilli() }
+
+// producerLocked is the producer of a task; one that nobody added fails all calls.
+func (r *Registry) producerLocked(rec *record) Producer {
+	if p := r.producers[rec.Producer]; p != nil {
+		return p
+	}
+	return missing(rec.Producer)
+}

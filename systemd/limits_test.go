@@ -47,10 +47,10 @@ func TestLimitsRefused(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "cgroup.controllers"), []byte("memory pids\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := (Limits{Memory: 1, PIDs: 2}).possible(dir); err != nil {
+	if err := (Limits{Memory: 1, PIDs: 2}).Possible(dir); err != nil {
 		t.Errorf("with both controllers: %v", err)
 	}
-	err := Limits{Memory: 1, CPU: 100}.possible(dir)
+	err := Limits{Memory: 1, CPU: 100}.Possible(dir)
 	if err == nil || !strings.Contains(err.Error(), "cpuMax (controller cpu) cannot be enforced here") || strings.Contains(err.Error(), "memoryMax (") {
 		t.Errorf("without the cpu controller: %v", err)
 	}

@@ -54,7 +54,7 @@ func service() {
 	for name, list := range s.listeners {
 		r.Listeners[name] = len(list)
 	}
-	out, err := exec.Command("sh", "-c", "env; echo --; ls -l /proc/$$/fd | sed -n 's/.* \\([0-9]*\\) -> .*/\\1/p'").Output()
+	out, err := exec.Command("sh", "-c", "env; echo --; ls /proc/$$/fd; :").Output()
 	if err != nil {
 		fatal(err)
 	}

@@ -36,7 +36,7 @@ func (g *Groups) Open(ctx context.Context, name string, l Limits) (dir string, d
 	if g == nil {
 		return "", nil, errors.New("memoryMax, cpuMax and pidsMax need sidetask to run as a systemd user service: `sidetask install --systemd`, or remove them from [commands]")
 	}
-	if err := l.possible(filepath.Dir(g.root)); err != nil {
+	if err := l.Possible(filepath.Dir(g.root)); err != nil {
 		return "", nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, scopeTimeout)
@@ -44,9 +44,9 @@ func (g *Groups) Open(ctx context.Context, name string, l Limits) (dir string, d
 	return g.scope(ctx, name, l)
 }
 
-// possible says which controller is missing where scopes are made. The manager
+// Possible says which controller is missing where scopes are made. The manager
 // itself accepts a limit that it cannot enforce, and says nothing.
-func (l Limits) possible(slice string) error {
+func (l Limits) Possible(slice string) error {
 	text, err := os.ReadFile(filepath.Join(slice, "cgroup.controllers"))
 	if err != nil {
 		return fmt.Errorf("limit a command: %w", err)

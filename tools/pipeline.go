@@ -31,6 +31,7 @@ type state struct {
 	isError bool
 	err     error
 	replace bool // content is not the default rendering of the value (T152)
+	given   bool // the value is a policy's
 }
 
 // run goes through the stages (T147).
@@ -147,7 +148,9 @@ func (p *pass) valued(raw json.RawMessage) *state {
 	if err != nil {
 		return failed(fmt.Errorf("%w: its value is none of %s: %w", ErrDenied, p.Name, err))
 	}
-	return p.rendered(r)
+	s := p.rendered(r)
+	s.given = true
+	return s
 }
 
 // pre asks the policies before the execution. A nil state means go on.
@@ -184,7 +187,9 @@ func (p *pass) post(asked []*policy, s *state) *state {
 		if request.Result.Content == nil {
 			request.Result.Content = []Block{}
 		}
+		over := p.tools.policies.during(policy, p.task)
 		answer, err := policy.askPost(p.ctx, request)
+		over()
 		switch {
 		case err != nil:
 			return failed(denied{err.Error()})
@@ -243,7 +248,7 @@ func (p *pass) final(s *state) Result {
 	if s.content == nil {
 		s.content = []Block{}
 	}
-	result := Result{Content: s.content, IsError: s.isError, Err: s.err, Receipts: p.receipts, Task: p.task, Already: p.already}
+	result := Result{Content: s.content, IsError: s.isError, Err: s.err, Receipts: p.receipts, Task: p.task, Replaced: s.given, Already: p.already}
 	if !s.isError {
 		result.Value = boundedValue(s.rendering, limit)
 	}

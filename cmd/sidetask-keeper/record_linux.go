@@ -70,6 +70,7 @@ func (k *keeper) sign() {
 		Start:   startTime(os.Getpid()),
 		Boot:    strings.TrimSpace(string(boot)),
 		Command: k.command,
+		Input:   k.input != nil,
 	})
 	if err != nil {
 		return

@@ -22,7 +22,11 @@ func (p *program) killCommand() *cobra.Command {
 		Short: "Stop tasks: the whole process tree, TERM and then KILL",
 		Long: `Stop tasks, and what an ended one has left running. An agent whose task you
 stop is told so: "killed by the user".`,
+		ValidArgsFunction: p.taskIDs(liveTask),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := exclude(cmd, "all", "session"); err != nil {
+				return err
+			}
 			return p.kill(cmd.Context(), f, args)
 		},
 	}
@@ -31,7 +35,6 @@ stop is told so: "killed by the user".`,
 	flags.StringVar(&f.session, "session", "", "all tasks of the agent with this session")
 	flags.StringVar(&f.agent, "agent", "", "the agent's name, where a session id is ambiguous")
 	flags.StringVarP(&f.reason, "reason", "r", "", "why; the task's owner reads it")
-	cmd.MarkFlagsMutuallyExclusive("all", "session")
 	return cmd
 }
 

@@ -22,7 +22,7 @@ func (p *program) lsCommand() *cobra.Command {
 		Use:     "ls",
 		Aliases: []string{"list"},
 		Short:   "List tasks",
-		Args:    cobra.NoArgs,
+		Args:    takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.watch {
 				return p.watch(cmd.Context(), f)

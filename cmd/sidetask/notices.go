@@ -22,8 +22,11 @@ func (p *program) noticesCommand() *cobra.Command {
 		Short: "Print an agent's waiting notices, for scripts",
 		Long: `Print the notices that wait for an agent. That is a look; with --ack they are
 taken, and the agent will not be told of them any more.`,
-		Args: cobra.NoArgs,
+		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.session == "" {
+				return misuse("usage: sidetask notices --session S; `sidetask owners` lists the sessions", "whose notices?")
+			}
 			return p.notices(cmd.Context(), f)
 		},
 	}
@@ -33,7 +36,6 @@ taken, and the agent will not be told of them any more.`,
 	flags.BoolVar(&f.wait, "wait", false, "wait until there is one")
 	flags.BoolVar(&f.ack, "ack", false, "take them")
 	flags.BoolVar(&f.asJSON, "json", false, "print as JSON")
-	_ = cmd.MarkFlagRequired("session") // fails only for a flag that is not there
 	return cmd
 }
 

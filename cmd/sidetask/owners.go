@@ -36,7 +36,7 @@ func (p *program) ownersCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "owners",
 		Short: "List the agents that are served: by which mount, woken when and why",
-		Args:  cobra.NoArgs,
+		Args:  takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var result rpc.OwnerListResult
 			if err := p.call(cmd.Context(), rpc.MethodOwnerList, rpc.Empty{}, &result); err != nil {

@@ -51,18 +51,18 @@ func (p *program) root() *cobra.Command {
 		p.runCommand(), p.lsCommand(), p.tailCommand(), p.outputCommand(), p.waitCommand(), p.killCommand(),
 		p.writeCommand(), p.attachCommand(), p.pruneCommand(),
 		p.noticesCommand(), p.ownersCommand(), p.statusCommand(),
+		p.daemonCommand(), p.configCommand(), p.acpCommand(), p.mcpCommand(),
+		p.installCommand(), p.uninstallCommand(), p.doctorCommand(),
 		p.versionCommand(),
 	)
 	return root
 }
 
-// usage turns the library's complaints about arguments and command names, which
-// are plain errors that no type tells apart, into usage errors.
+// usage turns the library's complaint about a command that there is none of, a
+// plain error that no type tells apart, into a usage error.
 func usage(err error) error {
-	for _, start := range []string{"unknown command", "accepts ", "requires at least", "requires at most", "required flag", "if any flags in the group", "at least one of the flags"} {
-		if strings.HasPrefix(err.Error(), start) {
-			return misuse("`sidetask --help` lists the commands, `sidetask COMMAND --help` its arguments", "%w", err)
-		}
+	if strings.HasPrefix(err.Error(), "unknown command") {
+		return misuse("`sidetask --help` lists the commands", "%w", err)
 	}
 	return err
 }

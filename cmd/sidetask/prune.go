@@ -14,7 +14,7 @@ func (p *program) pruneCommand() *cobra.Command {
 		Short: "Remove finished tasks and their output now",
 		Long: `Remove finished tasks and their output. What lives, has processes left or has a
 notice for an agent that is still there stays.`,
-		Args: cobra.NoArgs,
+		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var result rpc.TaskPruned
 			if err := p.call(cmd.Context(), rpc.MethodTaskPrune, rpc.TaskPrune{OlderMs: older.ms()}, &result); err != nil {

@@ -36,6 +36,11 @@ task; then it belongs to that agent.`,
   sidetask run -f -- make
   id=$(sidetask run -c 'make && ./deploy')`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, pair := range [][]string{{"follow", "wait"}, {"session", "shared"}, {"pty", "stdin"}} {
+				if err := exclude(cmd, pair...); err != nil {
+					return err
+				}
+			}
 			return p.run(cmd.Context(), f, args)
 		},
 	}
@@ -49,12 +54,9 @@ task; then it belongs to that agent.`,
 	flags.StringVar(&f.session, "session", "", "start it for the agent with this session")
 	flags.StringVar(&f.agent, "agent", "", "the agent's name, where a session id is ambiguous")
 	flags.BoolVar(&f.shared, "shared", false, "start it for everybody: every agent may see and stop it")
-	flags.BoolVar(&f.pty, "pty", false, "give it a terminal (see `sidetask attach`)")
-	flags.BoolVar(&f.stdin, "stdin", false, "let it have input (see `sidetask write`); with -f, this command's")
+	flags.BoolVar(&f.pty, "pty", false, "give it a terminal (see: sidetask attach)")
+	flags.BoolVar(&f.stdin, "stdin", false, "let it have input (see: sidetask write); with -f, this command's")
 	flags.Var(&f.timeout, "timeout", "stop it after this time")
-	cmd.MarkFlagsMutuallyExclusive("follow", "wait")
-	cmd.MarkFlagsMutuallyExclusive("session", "shared")
-	cmd.MarkFlagsMutuallyExclusive("pty", "stdin")
 	return cmd
 }
 

@@ -43,7 +43,7 @@ func (p *program) statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Print how the daemon is: tasks, clients, configuration, disk, warnings",
-		Args:  cobra.NoArgs,
+		Args:  takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var s rpc.DaemonStatus
 			if err := p.call(cmd.Context(), rpc.MethodDaemonStatus, rpc.Empty{}, &s); err != nil {

@@ -25,7 +25,8 @@ func (p *program) tailCommand() *cobra.Command {
 		Long: `Print what a task has written, all that is kept of it or the last lines. You
 are an independent reader: no agent misses what you have seen. Control
 sequences are taken out (colours stay on a terminal) unless you ask for --raw.`,
-		Args: cobra.ExactArgs(1),
+		ValidArgsFunction: p.taskIDs(anyTask),
+		Args:              takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("lines") && f.lines < 0 {
 				return misuse("for example: sidetask tail -n 20 "+args[0], "-n takes a number of lines from 0 on")
@@ -51,7 +52,7 @@ func (p *program) tail(ctx context.Context, f tailFlags, id string) error {
 	defer l.close()
 	req := tailRequest{id: id, follow: f.follow}
 	if f.lines >= 0 {
-		if req.from, err = lastLines(ctx, l, id, f.lines); err != nil {
+		if req.from, err = lastLines(ctx, l.call, id, f.lines); err != nil {
 			return err
 		}
 	}
@@ -76,59 +77,43 @@ func (rawOutput) Close() error { return nil }
 
 // lastLines finds the offset at which the last n lines begin: it looks at
 // windows from the end backwards, each once, and keeps none of them.
-func lastLines(ctx context.Context, l *link, id string, n int) (json.RawMessage, error) {
-	last, err := tailOnce(ctx, l, id, number(-chunkBytes))
+func lastLines(ctx context.Context, call caller, id string, n int) (json.RawMessage, error) {
+	part, err := window(ctx, call, id, number(-chunkBytes), chunkBytes)
 	if err != nil {
 		return nil, err
 	}
-	end := last.Next
 	if n == 0 {
-		return number(end), nil
+		return number(part.Next), nil
 	}
-	for {
-		data, err := decode(last)
+	for last := true; ; last = false {
+		data, err := decode(part)
 		if err != nil {
 			return nil, err
 		}
-		if last.Next == end && bytes.HasSuffix(data, []byte("\n")) {
-			data = data[:len(data)-1] // ends the last line, begins none
+		if last {
+			data = bytes.TrimSuffix(data, []byte("\n")) // it ends the last line and begins none
 		}
-		for len(data) > 0 {
-			i := bytes.LastIndexByte(data, '\n')
-			if i < 0 {
-				break
-			}
+		for i := bytes.LastIndexByte(data, '\n'); i >= 0; i = bytes.LastIndexByte(data, '\n') {
 			if n--; n == 0 {
-				return number(last.Offset + int64(i) + 1), nil
+				return number(part.Offset + int64(i) + 1), nil
 			}
 			data = data[:i]
 		}
-		begin := last.Offset
-		want := max(begin-chunkBytes, 0)
-		if begin == 0 {
-			return number(0), nil
-		}
-		last, err = window(ctx, l, id, want, begin)
+		begin := part.Offset
+		from := max(begin-chunkBytes, 0)
+		part, err = window(ctx, call, id, number(from), begin-from)
 		if err != nil {
 			return nil, err
 		}
-		if last.Offset >= begin {
-			return number(begin), nil // what lies before is no longer kept
+		if part.Offset >= begin {
+			return number(begin), nil // the beginning, or what lies before is no longer kept
 		}
 	}
 }
 
-// window reads the output from offset on, up to limit at most.
-func window(ctx context.Context, l *link, id string, offset, limit int64) (rpc.TaskTailResult, error) {
+// window reads up to n bytes of output from offset on.
+func window(ctx context.Context, call caller, id string, offset json.RawMessage, n int64) (rpc.TaskTailResult, error) {
 	var part rpc.TaskTailResult
-	err := l.call(ctx, rpc.MethodTaskTail, rpc.TaskTail{
-		TaskRef: rpc.TaskRef{ID: id}, Offset: number(offset), MaxBytes: int(limit - offset),
-	}, &part)
-	return part, err
-}
-
-func tailOnce(ctx context.Context, l *link, id string, offset json.RawMessage) (rpc.TaskTailResult, error) {
-	var part rpc.TaskTailResult
-	err := l.call(ctx, rpc.MethodTaskTail, rpc.TaskTail{TaskRef: rpc.TaskRef{ID: id}, Offset: offset, MaxBytes: chunkBytes}, &part)
+	err := call(ctx, rpc.MethodTaskTail, rpc.TaskTail{TaskRef: rpc.TaskRef{ID: id}, Offset: offset, MaxBytes: int(max(n, 1))}, &part)
 	return part, err
 }

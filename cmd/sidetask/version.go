@@ -27,7 +27,7 @@ func (p *program) versionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this program",
-		Args:  cobra.NoArgs,
+		Args:  takes(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
 				return p.printJSON(struct {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -16,6 +17,10 @@ import (
 
 // startTime bounds the start of a daemon, recovery of its tasks included.
 const startTime = 60 * time.Second
+
+// holderTime is how long the daemon that holds the lock gets to listen before
+// the next try to take its place.
+const holderTime = time.Second
 
 // Autostart says how to start a daemon: Executable with Args is the helper
 // that calls [Detach]. It is run in a session of its own, in "/", with fds 0-2
@@ -56,24 +61,35 @@ func (e *StartError) Hint() string { return e.Next }
 func (a *Autostart) run(ctx context.Context, socket string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
-	report, err := a.start(ctx)
-	if err != nil {
-		return nil, &StartError{Message: "start the daemon: " + err.Error(), Status: StatusUnavailable}
+	for {
+		report, err := a.start(ctx)
+		if err != nil {
+			return nil, &StartError{Message: "start the daemon: " + err.Error(), Status: StatusUnavailable}
+		}
+		switch {
+		case report.Ready:
+			return connect(ctx, socket)
+		case report.Status != StatusBusy:
+			return nil, &StartError{Message: report.Error, Next: report.Hint, Status: report.Status}
+		case report.Socket != "" && report.Socket != socket:
+			return nil, &StartError{Message: report.Error, Next: "set SIDETASK_SOCKET=" + report.Socket, Status: StatusUnavailable}
+		}
+		conn, err := awaitHolder(ctx, socket)
+		if err == nil || !errors.Is(err, context.DeadlineExceeded) {
+			return conn, err
+		}
+		if ctx.Err() != nil {
+			return nil, &StartError{Message: report.Error, Next: report.Hint, Status: StatusUnavailable}
+		}
 	}
-	switch {
-	case report.Ready:
-		return connect(ctx, socket)
-	case report.Status != StatusBusy:
-		return nil, &StartError{Message: report.Error, Next: report.Hint, Status: report.Status}
-	case report.Socket != "" && report.Socket != socket:
-		return nil, &StartError{Message: report.Error, Next: "set SIDETASK_SOCKET=" + report.Socket, Status: StatusUnavailable}
-	}
-	// The winner holds the lock and is about to listen.
-	conn, err := await(ctx, socket)
-	if err != nil {
-		return nil, &StartError{Message: report.Error, Next: report.Hint, Status: StatusUnavailable}
-	}
-	return conn, nil
+}
+
+// awaitHolder waits for whoever holds the lock to listen. It may be a daemon
+// that is about to end and never will, so that is for a while only.
+func awaitHolder(ctx context.Context, socket string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, holderTime)
+	defer cancel()
+	return await(ctx, socket)
 }
 
 // start runs the helper and reads the daemon's report.

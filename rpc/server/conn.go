@@ -38,8 +38,10 @@ type conn struct {
 	token        string             // of initialize: bound for good
 	client       rpc.Peer
 	note         string
-	delivered    bool // says tools/delivered
-	held         int
+	delivered    bool               // says tools/delivered
+	held         int                // mounts, policies, subscriptions
+	mounts       map[string]func()  // by id: how to detach them
+	unsubscribe  context.CancelFunc // of task/subscribe
 	onEnd        []func()
 }
 
@@ -48,6 +50,7 @@ func newConn(s *Server, nc *net.UnixConn, peer credentials) *conn {
 		server: s, nc: nc, peer: peer, out: newOutbox(nc, s.slow),
 		changed: make(chan struct{}), open: make(map[*call]struct{}),
 		asked: make(map[uint64]chan message), unconfirmed: make(map[string][]*call),
+		mounts: make(map[string]func()),
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
@@ -82,7 +85,7 @@ func (c *conn) serve() {
 // read takes messages until the input ends or a message is too large.
 // Answers and notifications are handled at once, requests queue.
 func (c *conn) read() error {
-	in := newFrames(c.nc, c.server.engine.maxMessageBytes)
+	in := newFrames(c.nc, func() int64 { return c.server.limits().MaxMessageBytes })
 	for {
 		data, err := in.next()
 		var refused *rpc.Error

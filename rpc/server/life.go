@@ -45,7 +45,8 @@ func (c *conn) drain() {
 	}
 }
 
-// atEnd has f run when the connection is over. It runs at once if it is.
+// atEnd has f run when the connection is over; only for handlers, which are
+// over before.
 func (c *conn) atEnd(f func()) {
 	c.mu.Lock()
 	c.onEnd = append(c.onEnd, f)
@@ -59,7 +60,9 @@ func (c *conn) undo() {
 	calls := c.unconfirmed
 	c.unconfirmed = nil
 	last := c.onEnd
-	c.onEnd = nil
+	for _, detach := range c.mounts {
+		last = append(last, detach)
+	}
 	unstarted := c.pending
 	c.pending = nil
 	c.mu.Unlock()
@@ -75,7 +78,7 @@ func (c *conn) undo() {
 	for i := len(last) - 1; i >= 0; i-- {
 		last[i]()
 	}
-	c.server.engine.connectionGone(c)
+	c.server.gone(c)
 }
 
 // answer queues the answer of a call; with it its reports become final, or

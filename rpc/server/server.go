@@ -4,12 +4,17 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
 
+	"sidetask/config"
 	"sidetask/rpc"
+	"sidetask/scope"
 )
 
 // ErrClosed is what Serve returns after Close.
@@ -32,12 +37,20 @@ const (
 type Server struct {
 	engine  Engine
 	methods map[string]method
+	names   []string // of the methods
 	log     *slog.Logger
 	slow    time.Duration
+	limits  func() config.Limits // asked at each use
+	gone    func(*conn)          // told when a connection has ended
+
+	done chan struct{} // closed by Close
 
 	mu        sync.Mutex // guards all below
 	listeners map[net.Listener]struct{}
 	conns     map[*conn]struct{}
+	accepted  int64
+	policies  int64                 // given out so far
+	mounts    map[scope.Path]string // ids of the attached ones
 	closed    bool
 	wg        sync.WaitGroup // connections and nothing else
 }
@@ -47,12 +60,21 @@ func New(engine Engine) *Server {
 	if engine.Log == nil {
 		engine.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{
-		engine: engine, log: engine.Log, slow: slowClient,
-		listeners: make(map[net.Listener]struct{}), conns: make(map[*conn]struct{}),
+	s := newServer(methods(), func() config.Limits { return engine.Live.Current().Limits }, engine.Log)
+	s.engine = engine
+	s.gone = func(c *conn) {
+		engine.Outside.ConnGone(c)
+		engine.Registry.HostGone(c)
 	}
-	s.methods = methods()
 	return s
+}
+
+// newServer is the wire without what is behind it.
+func newServer(methods map[string]method, limits func() config.Limits, log *slog.Logger) *Server {
+	return &Server{
+		methods: methods, names: slices.Sorted(maps.Keys(methods)), log: log, slow: slowClient, limits: limits, gone: func(*conn) {}, done: make(chan struct{}),
+		listeners: make(map[net.Listener]struct{}), conns: make(map[*conn]struct{}), mounts: make(map[scope.Path]string),
+	}
 }
 
 // Serve accepts connections until Close, then returns [ErrClosed]. It takes
@@ -76,7 +98,11 @@ func (s *Server) Serve(listener *net.UnixListener) error {
 		// Out of descriptors or memory: both pass. Accepting again at once would spin.
 		wait = min(max(2*wait, 5*time.Millisecond), time.Second)
 		s.log.Warn("cannot accept a connection; trying again", "error", err, "in", wait)
-		time.Sleep(wait)
+		select {
+		case <-time.After(wait):
+		case <-s.done:
+			return ErrClosed
+		}
 	}
 }
 
@@ -93,12 +119,12 @@ func (s *Server) keepListener(l net.Listener) bool {
 // accept lets a peer in if it is of our uid or root, before a byte is read.
 func (s *Server) accept(nc *net.UnixConn) {
 	peer, err := peerOf(nc)
-	if err != nil || (peer.uid != os.Getuid() && peer.uid != 0) {
+	if err != nil || !admits(peer) {
 		s.log.Warn("refused a connection of another user", "uid", peer.uid, "error", err)
 		_ = nc.Close()
 		return
 	}
-	limit := s.engine.maxConnections()
+	limit := s.limits().MaxConnections
 	s.mu.Lock()
 	if s.closed || int64(len(s.conns)) >= limit {
 		closed := s.closed
@@ -111,6 +137,7 @@ func (s *Server) accept(nc *net.UnixConn) {
 	}
 	c := newConn(s, nc, peer)
 	s.conns[c] = struct{}{}
+	s.accepted++
 	s.wg.Add(1)
 	s.mu.Unlock()
 	go func() { // ends with the connection; Close waits for it
@@ -122,6 +149,9 @@ func (s *Server) accept(nc *net.UnixConn) {
 	}()
 }
 
+// admits lets in the daemon's own user and root.
+func admits(peer credentials) bool { return peer.uid == os.Getuid() || peer.uid == 0 }
+
 // refuse tells a client that is not served why. The line fits into the empty
 // buffer of a fresh socket.
 func (s *Server) refuse(nc net.Conn, reason *rpc.Error) {
@@ -129,6 +159,13 @@ func (s *Server) refuse(nc net.Conn, reason *rpc.Error) {
 	if err == nil && nc.SetWriteDeadline(time.Now().Add(time.Second)) == nil {
 		_, _ = nc.Write(line)
 	}
+}
+
+func (s *Server) nextPolicy() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.policies++
+	return "p-" + strconv.FormatInt(s.policies, 10)
 }
 
 // Clients tells who is connected, for daemon/status.
@@ -149,11 +186,21 @@ func (s *Server) Connections() int {
 	return len(s.conns)
 }
 
+// Accepted is how many clients have ever been let in.
+func (s *Server) Accepted() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.accepted
+}
+
 // Close ends the listeners and the connections and waits for all of them.
 // Calls that are open have their waits aborted; answers that are ready go out
 // as long as ctx lasts.
 func (s *Server) Close(ctx context.Context) error {
 	s.mu.Lock()
+	if !s.closed {
+		close(s.done)
+	}
 	s.closed = true
 	for l := range s.listeners {
 		_ = l.Close()

@@ -150,3 +150,19 @@ func Key(id []byte) string {
 	}
 	return string(id)
 }
+
+// First gives the first element of the array at s; ok is false where there is none.
+func First(b []byte, s Span) (first Span, ok bool) {
+	if s.Absent() || b[s.From] != '[' {
+		return Span{}, false
+	}
+	i := skipSpace(b[:s.To], s.From+1)
+	end, ok := skipValue(b[:s.To], i)
+	return Span{i, end}, ok && b[i] != ']'
+}
+
+// Opens reports whether a line begins as an object does.
+func Opens(line []byte) bool {
+	i := skipSpace(line, 0)
+	return i < len(line) && line[i] == '{'
+}

@@ -1,0 +1,171 @@
+package acp
+
+import (
+	"bytes"
+	"strings"
+
+	"sidetask/acp/internal/turn"
+	"sidetask/acp/internal/wire"
+)
+
+// agentLine takes one line of the agent. What is no message goes to stderr.
+func (p *proxy) agentLine(line []byte) {
+	line = ended(line)
+	e, ok := wire.Scan(line)
+	if !ok {
+		if len(bytes.TrimSpace(line)) > 0 {
+			p.trace.line(fromAgent, markDropped, line)
+			_, _ = p.o.Err.Write(line)
+		}
+		return
+	}
+	p.trace.line(fromAgent, "", line)
+	p.fromServer(line, e)
+}
+
+// fromServer takes one message of the agent's side.
+func (p *proxy) fromServer(line []byte, e wire.Envelope) {
+	if e.Method.Absent() {
+		p.agentAnswer(line, e)
+		return
+	}
+	switch method := e.Method.Of(line); {
+	case string(method) == `"`+methodUpdate+`"`:
+		p.update(line, e)
+	case e.ID.Absent() && string(method) == `"`+methodTurnEnded+`"`:
+		p.toEditor("", line)
+		if s := p.sessionOf(line, e); s != nil {
+			p.step(s, turn.AgentIdle{})
+		}
+	case !e.ID.Absent() && wire.String(method) == methodPermission:
+		p.permissionRequest(line, e)
+	default:
+		p.toEditor("", line)
+	}
+}
+
+// agentAnswer takes the agent's answer to a request of the editor, or of ours.
+func (p *proxy) agentAnswer(line []byte, e wire.Envelope) {
+	if e.ID.Absent() {
+		p.toEditor("", line)
+		return
+	}
+	key := wire.Key(e.ID.Of(line))
+	if strings.HasPrefix(key, `"`+p.prefix) {
+		p.trace.line(fromAgent, markDropped, line)
+		if own, ok := p.own[key]; ok {
+			delete(p.own, key)
+			r := p.resultOf(line, e)
+			p.closeCards(own.session, r)
+			p.step(own.session, turn.OwnAnswered{N: own.n, Result: r})
+		}
+		return
+	}
+	r := p.requests[key]
+	if r == nil {
+		p.toEditor("", line)
+		return
+	}
+	switch {
+	case r.method == methodInitialize:
+		delete(p.requests, key)
+		p.agentSays(line, e)
+		p.toEditor("", line)
+	case r.session == nil:
+		delete(p.requests, key)
+		p.toEditor("", line)
+	case r.ref != 0:
+		p.promptAnswer(r, line, e)
+	default:
+		delete(p.requests, key)
+		p.sessionAnswer(r, line, e)
+	}
+}
+
+// promptAnswer gives the machine the answer to a prompt of the editor, which
+// says when it goes on.
+func (p *proxy) promptAnswer(r *request, line []byte, e wire.Envelope) {
+	k := p.kept[r.ref]
+	if k == nil || k.answer != nil {
+		p.toEditor("", line) // it answered twice: as it would be without us
+		return
+	}
+	k.answer = line
+	result := p.resultOf(line, e)
+	p.closeCards(r.session, result)
+	p.step(r.session, turn.Answered{Ref: r.ref, Result: result})
+}
+
+// resultOf says how a prompt ended.
+func (p *proxy) resultOf(line []byte, e wire.Envelope) turn.Result {
+	if !e.Error.Absent() {
+		return turn.Failed
+	}
+	if p.version >= 2 {
+		return turn.EndTurn
+	}
+	return stopResult(wire.Text(line, e.Result, "stopReason"))
+}
+
+func stopResult(reason string) turn.Result {
+	switch reason {
+	case "end_turn":
+		return turn.EndTurn
+	case "cancelled":
+		return turn.Cancelled
+	}
+	return turn.Stopped
+}
+
+// update takes a session/update: it may be a card of ours, a sign of life, or
+// the agent's state.
+func (p *proxy) update(line []byte, e wire.Envelope) {
+	s := p.sessionOf(line, e)
+	u, ok := wire.Get(line, e.Params, "update")
+	if s == nil || !ok {
+		p.toEditor("", line)
+		return
+	}
+	kind := wire.Text(line, u, "sessionUpdate")
+	out := line
+	switch kind {
+	case "tool_call", "tool_call_update":
+		out = p.card(s, line, u, false)
+	case "user_message_chunk", "user_message":
+		if out = p.replayed(line, u); out == nil {
+			p.trace.line(toEditor, markDropped, line)
+			return
+		}
+	}
+	p.toEditor(changed(line, out), out)
+	switch kind {
+	case "tool_call", "agent_message_chunk", "agent_thought_chunk":
+		p.step(s, turn.Activity{Speech: true})
+	case "tool_call_update", "plan":
+		p.step(s, turn.Activity{})
+	case "state_update":
+		state := wire.Text(line, u, "state")
+		p.step(s, turn.State{Busy: state != "idle", Result: idleResult(wire.Text(line, u, "stopReason"))})
+	case "session_info_update":
+		if wire.Text(line, u, "_meta", "codex", "threadStatus", "type") == "idle" {
+			p.step(s, turn.AgentIdle{})
+		}
+	}
+}
+
+// idleResult is how a turn of version 2 ended; an idle without a reason is a
+// plain end.
+func idleResult(reason string) turn.Result {
+	if reason == "" {
+		return turn.EndTurn
+	}
+	return stopResult(reason)
+}
+
+// changed is the mark of a line that went on as out.
+func changed(line, out []byte) string {
+	if len(line) > 0 && len(out) > 0 && &line[0] == &out[0] {
+		return ""
+	}
+	return markChanged
+}

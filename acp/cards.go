@@ -1,0 +1,214 @@
+package acp
+
+import (
+	"encoding/json"
+	"strings"
+
+	"sidetask/acp/internal/turn"
+	"sidetask/acp/internal/wire"
+	"sidetask/render"
+	"sidetask/rpc"
+)
+
+// maxCards bounds the cards that are remembered for a session; the oldest go.
+const maxCards = 1024
+
+// card is a call of one of our tools that the agent has shown.
+type card struct {
+	id      string // its toolCallId
+	tool    string
+	args    json.RawMessage
+	title   []byte // as JSON; nil while the arguments are not known, or bad
+	kind    []byte
+	over    bool // completed or failed
+	matched bool // owner/resolve has given it a call
+}
+
+// cards are those of a session, by toolCallId.
+type cards struct {
+	byID  map[string]*card
+	order []string
+}
+
+// form is how an agent names the tools of an MCP server.
+type form int
+
+const (
+	formNone form = iota
+	formClaude
+	formCodex
+	formZed
+	formGemini
+	formOpencode
+)
+
+// forms are those that the agent has shown.
+type forms [formOpencode + 1]bool
+
+// perSession reports whether the agent is known to keep one MCP process for each session.
+func (f forms) perSession() bool {
+	return f[formClaude] || f[formCodex] || f[formZed] || f[formGemini]
+}
+
+var tools = []string{rpc.ToolStart, rpc.ToolOutput, rpc.ToolList, rpc.ToolKill}
+
+// toolOf says which of our tools a tool call is about, if any (ACP.md §5).
+func toolOf(line []byte, call wire.Span, server string) (tool string, f form) {
+	find := func(prefix, text string) string {
+		for _, t := range tools {
+			if text == prefix+t {
+				return t
+			}
+		}
+		return ""
+	}
+	claude := "mcp__" + server + "__"
+	if t := find(claude, wire.Text(line, call, "name")); t != "" {
+		return t, formClaude
+	}
+	if t := find(claude, wire.Text(line, call, "_meta", "claudeCode", "toolName")); t != "" {
+		return t, formClaude
+	}
+	title := wire.Text(line, call, "title")
+	for _, c := range []struct {
+		prefix string
+		form   form
+	}{{"mcp." + server + ".", formCodex}, {"Tool: " + server + "/", formZed}, {server + "_", formOpencode}} {
+		if t := find(c.prefix, title); t != "" {
+			return t, c.form
+		}
+	}
+	if rest, ok := strings.CutPrefix(wire.Text(line, call, "toolCallId"), "mcp_"+server+"_"); ok {
+		for _, t := range tools {
+			if strings.HasPrefix(rest, t+"__") {
+				return t, formGemini
+			}
+		}
+	}
+	if wire.Text(line, call, "rawInput", "server") == server {
+		return find("", wire.Text(line, call, "rawInput", "tool")), formCodex
+	}
+	return "", formNone
+}
+
+// card rewrites a tool call, or an update of one, that is about a tool of ours.
+// asking: it is the toolCall of a request for permission.
+func (p *proxy) card(s *session, line []byte, call wire.Span, asking bool) []byte {
+	id := wire.Text(line, call, "toolCallId")
+	if id == "" || s.server == "" {
+		return line
+	}
+	c := s.cards.byID[id]
+	if c == nil {
+		tool, f := toolOf(line, call, s.server)
+		if tool == "" {
+			return line
+		}
+		p.forms[f] = true
+		c = &card{id: id, tool: tool}
+		s.cards.add(c)
+	}
+	c.learn(line, call)
+	status := wire.Text(line, call, "status")
+	c.over = c.over || status == "completed" || status == "failed"
+	p.cardShown(s, c)
+	if c.title == nil {
+		return line
+	}
+	set := []wire.Member{{Name: "title", Value: c.title}, {Name: "kind", Value: c.kind}}
+	if asking || status == "pending" || status == "in_progress" {
+		set = append(set, wire.Member{Name: "content"})
+	}
+	edits := wire.Set(line, call, set...)
+	if edits == nil {
+		return line
+	}
+	return wire.Splice(line, edits...)
+}
+
+func (cs *cards) add(c *card) {
+	if cs.byID == nil {
+		cs.byID = map[string]*card{}
+	}
+	if len(cs.order) >= maxCards {
+		delete(cs.byID, cs.order[0])
+		cs.order = cs.order[1:]
+	}
+	cs.byID[c.id] = c
+	cs.order = append(cs.order, c.id)
+}
+
+// learn takes the arguments of the call from what is shown of it.
+func (c *card) learn(line []byte, call wire.Span) {
+	args, ok := argumentsOf(line, call)
+	if !ok || string(args) == string(c.args) {
+		return
+	}
+	shown, ok := render.CardOf(c.tool, args)
+	if !ok {
+		return
+	}
+	c.args = append(json.RawMessage(nil), args...)
+	c.title, c.kind = wire.Quote(shown.Title), wire.Quote(shown.Kind)
+}
+
+// argumentsOf finds the arguments: in rawInput, or as text in content, as gemini
+// has it in a request for permission.
+func argumentsOf(line []byte, call wire.Span) (json.RawMessage, bool) {
+	if raw, ok := wire.Get(line, call, "rawInput"); ok && line[raw.From] == '{' {
+		if inner, ok := wire.Get(line, raw, "arguments"); ok {
+			if _, codex := wire.Get(line, raw, "tool"); codex {
+				return inner.Of(line), true
+			}
+		}
+		return raw.Of(line), true
+	}
+	content, ok := wire.Get(line, call, "content")
+	if !ok {
+		return nil, false
+	}
+	first, ok := wire.First(line, content)
+	if !ok {
+		return nil, false
+	}
+	text := wire.Text(line, first, "content", "text")
+	if !strings.HasPrefix(strings.TrimSpace(text), "{") || !json.Valid([]byte(text)) {
+		return nil, false
+	}
+	return json.RawMessage(text), true
+}
+
+// permissionRequest passes a request for permission on, with the card of a tool of ours.
+func (p *proxy) permissionRequest(line []byte, e wire.Envelope) {
+	s := p.sessionOf(line, e)
+	if s == nil {
+		p.toEditor("", line)
+		return
+	}
+	if len(p.asked) < maxOpen {
+		id := e.ID.Of(line)
+		p.asked[wire.Key(id)] = &asked{id: id, session: s}
+	}
+	out := line
+	if call, ok := wire.Get(line, e.Params, "toolCall"); ok {
+		out = p.card(s, line, call, true)
+	}
+	p.toEditor(changed(line, out), out)
+	p.step(s, turn.Permission{Open: true})
+}
+
+// closeCards closes the cards of ours that a cancelled turn left open, as codex does.
+func (p *proxy) closeCards(s *session, r turn.Result) {
+	if r != turn.Cancelled {
+		return
+	}
+	for _, id := range s.cards.order {
+		c := s.cards.byID[id]
+		if c.over {
+			continue
+		}
+		c.over = true
+		p.toEditor(markAdded, message(methodUpdate, `{"sessionId":`+string(wire.Quote(s.id))+
+			`,"update":{"sessionUpdate":"tool_call_update","toolCallId":`+string(wire.Quote(c.id))+`,"status":"failed"}}`))
+	}
+}

@@ -1,0 +1,322 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"sidetask/rpc"
+)
+
+// fakeDaemon is the daemon's side as far as the proxy sees it, in memory.
+type fakeDaemon struct {
+	b     *bench
+	hooks Hooks
+
+	mu      sync.Mutex // guards all below
+	up      bool
+	hang    bool
+	log     strings.Builder
+	life    context.CancelFunc // of the connection
+	gone    chan struct{}      // closed when the connection has ended
+	release chan struct{}      // closed when calls that hang may go on
+	changed chan struct{}      // closed when up changes
+	owners  map[string]*fakeOwner
+	count   int
+	leases  int
+	budget  int // wakes left; negative: no end
+	acp     *rpc.ACPSettings
+	refuse  error // what owner/bind and register answer
+	answers sync.WaitGroup
+}
+
+type fakeOwner struct {
+	handle  string
+	session string
+	waiting []string            // notices
+	leased  map[string][]string // by lease
+}
+
+var errLost = errors.New("connection lost")
+
+func (d *fakeDaemon) connect(h Hooks) Daemon {
+	d.hooks, d.owners, d.changed, d.budget = h, map[string]*fakeOwner{}, make(chan struct{}), -1
+	d.release = make(chan struct{})
+	if d.up {
+		d.open()
+	}
+	return d
+}
+
+// open makes a connection.
+func (d *fakeDaemon) open() {
+	ctx, cancel := context.WithCancel(context.Background())
+	d.life, d.gone = cancel, make(chan struct{})
+	d.answers.Go(func() { _ = d.hooks.Connected(ctx, direct{d}, rpc.Peer{Name: "sidetask", Version: "1.2.3"}) })
+}
+
+func (d *fakeDaemon) Start() { d.note("start") }
+
+func (d *fakeDaemon) Close() error {
+	d.mu.Lock()
+	if d.life != nil {
+		d.life()
+	}
+	d.mu.Unlock()
+	d.answers.Wait()
+	return nil
+}
+
+func (d *fakeDaemon) note(line string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.log.WriteString(line + "\n")
+}
+
+func (d *fakeDaemon) take() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := d.log.String()
+	d.log.Reset()
+	return out
+}
+
+// do performs what a transcript says:
+//
+//	notice TEXT   a task of the newest owner ends: it waits in the inbox, the bell rings
+//	silent TEXT   the same without a bell
+//	notice-of SESSION TEXT
+//	hang, go      calls are answered only from go on
+//	down, up      the connection ends; comes back
+//	lost SESSION  another proxy has taken this session
+//	budget N      wakes left
+//	acp JSON      the [acp] settings, for registrations from here on
+//	refuse TEXT   register and bind are answered with this error
+//	resolve SESSION NAME ARGUMENTS META
+func (d *fakeDaemon) do(line string) {
+	what, rest, _ := strings.Cut(line, " ")
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch what {
+	case "notice", "silent":
+		d.end(d.newest(), rest, what == "notice")
+	case "notice-of":
+		session, text, _ := strings.Cut(rest, " ")
+		d.end(d.of(session), text, true)
+	case "hang":
+		d.hang = true
+	case "go":
+		d.hang = false
+		close(d.release)
+		d.release = make(chan struct{})
+	case "down":
+		d.up = false
+		d.life()
+		close(d.gone)
+		d.answers.Go(d.hooks.Lost)
+		for _, o := range d.owners {
+			for l, texts := range o.leased {
+				o.waiting = append(o.waiting, texts...)
+				delete(o.leased, l)
+			}
+		}
+	case "up":
+		d.up = true
+		close(d.changed)
+		d.changed = make(chan struct{})
+		if d.hooks.Connected != nil {
+			d.open()
+		}
+	case "lost":
+		d.tell(rpc.NotifyOwnerLost, rpc.OwnerLost{Owner: d.of(rest).handle})
+	case "budget":
+		_, _ = fmt.Sscan(rest, &d.budget)
+	case "acp":
+		d.acp = &rpc.ACPSettings{}
+		*d.acp = DefaultSettings()
+		_ = json.Unmarshal([]byte(rest), d.acp)
+	case "refuse":
+		d.refuse = rpc.Errorf(rpc.CodeUnauthorized, "%s", rest)
+	case "resolve":
+		d.resolve(rest)
+	default:
+		d.b.t.Fatalf("transcript: what is %q?", line)
+	}
+}
+
+func (d *fakeDaemon) resolve(rest string) {
+	f := strings.SplitN(rest, " ", 4)
+	q := rpc.OwnerResolve{Owner: d.of(f[0]).handle, Name: f[1], Arguments: json.RawMessage(f[2])}
+	if len(f) == 4 {
+		q.Meta = json.RawMessage(f[3])
+	}
+	d.answers.Go(func() {
+		raw, _ := json.Marshal(q)
+		got, err := d.hooks.Handle(context.Background(), rpc.MethodOwnerResolve, raw)
+		answer, _ := json.Marshal(got)
+		if err != nil {
+			answer = []byte(err.Error())
+		}
+		d.note("owner/resolve: " + string(answer))
+	})
+}
+
+func (d *fakeDaemon) end(o *fakeOwner, text string, bell bool) {
+	o.waiting = append(o.waiting, text)
+	if bell {
+		d.tell(rpc.NotifyInboxPending, rpc.InboxPending{Owner: o.handle, Count: len(o.waiting)})
+	}
+}
+
+// tell sends a notification.
+func (d *fakeDaemon) tell(method string, params any) {
+	raw, _ := json.Marshal(params)
+	if d.up {
+		d.answers.Go(func() { _, _ = d.hooks.Handle(context.Background(), method, raw) })
+	}
+}
+
+func (d *fakeDaemon) newest() (o *fakeOwner) {
+	for _, e := range d.owners {
+		if o == nil || e.handle > o.handle {
+			o = e
+		}
+	}
+	return o
+}
+
+func (d *fakeDaemon) of(session string) *fakeOwner {
+	for _, o := range d.owners {
+		if o.session == session {
+			return o
+		}
+	}
+	d.b.t.Fatalf("transcript: no session %q", session)
+	return nil
+}
+
+// direct makes calls on the connection at hand.
+type direct struct{ d *fakeDaemon }
+
+func (c direct) Call(ctx context.Context, method string, params, result any) error {
+	return c.d.answer(ctx, method, params, result)
+}
+
+// Call waits for a connection, as a keeper does.
+func (d *fakeDaemon) Call(ctx context.Context, method string, params, result any) error {
+	for {
+		d.mu.Lock()
+		up, changed := d.up, d.changed
+		d.mu.Unlock()
+		if up {
+			return d.answer(ctx, method, params, result)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (d *fakeDaemon) answer(ctx context.Context, method string, params, result any) error {
+	raw, _ := json.Marshal(params)
+	d.note(method + " " + string(raw))
+	d.mu.Lock()
+	hang, release, gone := d.hang, d.release, d.gone
+	d.mu.Unlock()
+	if hang {
+		select {
+		case <-release:
+		case <-gone:
+			return errLost
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	got, err := d.act(method, raw)
+	if err != nil {
+		return err
+	}
+	raw, _ = json.Marshal(got)
+	return json.Unmarshal(raw, result)
+}
+
+func (d *fakeDaemon) act(method string, raw []byte) (any, error) {
+	switch method {
+	case rpc.MethodOwnerRegister:
+		var p rpc.OwnerRegister
+		_ = json.Unmarshal(raw, &p)
+		return d.register(p)
+	case rpc.MethodOwnerBind:
+		var p rpc.OwnerBind
+		_ = json.Unmarshal(raw, &p)
+		if d.refuse != nil {
+			return nil, d.refuse
+		}
+		o := d.owners[p.Token]
+		o.session = p.Session
+		return rpc.OwnerBound{Owner: o.handle, Pending: len(o.waiting)}, nil
+	case rpc.MethodInboxClaim:
+		var p rpc.InboxClaim
+		_ = json.Unmarshal(raw, &p)
+		return d.claim(p), nil
+	case rpc.MethodInboxAck, rpc.MethodInboxRelease:
+		var p rpc.InboxAck
+		_ = json.Unmarshal(raw, &p)
+		o := d.owners[p.Token]
+		if method == rpc.MethodInboxRelease {
+			o.waiting = append(o.waiting, o.leased[p.Lease]...)
+			if !p.Park && len(o.leased[p.Lease]) > 0 {
+				d.tell(rpc.NotifyInboxPending, rpc.InboxPending{Owner: o.handle, Count: len(o.waiting)})
+			}
+		}
+		delete(o.leased, p.Lease)
+	}
+	return struct{}{}, nil
+}
+
+func (d *fakeDaemon) register(p rpc.OwnerRegister) (any, error) {
+	if d.refuse != nil {
+		return nil, d.refuse
+	}
+	o := d.owners[p.Token]
+	if o == nil {
+		d.count++
+		o = &fakeOwner{handle: fmt.Sprintf("o-%d", d.count), leased: map[string][]string{}}
+		d.owners[p.Token] = o
+	}
+	if p.Session != "" {
+		o.session = p.Session
+	}
+	set := DefaultSettings()
+	if d.acp != nil {
+		set = *d.acp
+	}
+	return rpc.OwnerRegistered{Owner: o.handle, Pending: len(o.waiting), ACP: set}, nil
+}
+
+func (d *fakeDaemon) claim(p rpc.InboxClaim) rpc.InboxClaimed {
+	o := d.owners[p.Token]
+	if p.Take != nil && !*p.Take || len(o.waiting) == 0 {
+		return rpc.InboxClaimed{Refused: rpc.RefusedEmpty}
+	}
+	if p.Reason == rpc.ClaimWake && d.budget == 0 {
+		return rpc.InboxClaimed{Refused: rpc.RefusedBudget}
+	}
+	if p.Reason == rpc.ClaimWake {
+		d.budget--
+	}
+	d.leases++
+	got := rpc.InboxClaimed{Lease: fmt.Sprintf("l-%d", d.leases)}
+	for i, text := range o.waiting {
+		got.Notices = append(got.Notices, rpc.Notice{ID: fmt.Sprintf("n-%d", i), Text: text})
+	}
+	o.leased[got.Lease], o.waiting = o.waiting, nil
+	return got
+}

@@ -1,0 +1,201 @@
+package acp
+
+import (
+	"bytes"
+
+	"sidetask/acp/internal/turn"
+	"sidetask/acp/internal/wire"
+)
+
+// Methods of ACP that the proxy looks at.
+const (
+	methodInitialize = "initialize"
+	methodNew        = "session/new"
+	methodLoad       = "session/load"
+	methodResume     = "session/resume"
+	methodFork       = "session/fork"
+	methodClose      = "session/close"
+	methodDelete     = "session/delete"
+	methodPrompt     = "session/prompt"
+	methodCancel     = "session/cancel"
+	methodUpdate     = "session/update"
+	methodPermission = "session/request_permission"
+	methodCancelReq  = "$/cancel_request"
+	methodTurnEnded  = "_session/turn_ended"
+)
+
+// editorLine takes one line of the editor.
+func (p *proxy) editorLine(line []byte) {
+	line = ended(line)
+	e, ok := wire.Scan(line)
+	switch {
+	case !ok:
+		if len(bytes.TrimSpace(line)) > 0 {
+			p.trace.line(fromEditor, "", line)
+			p.toAgent("", line)
+		}
+	case p.chain != nil:
+		p.chainLine(line, e)
+	default:
+		p.trace.line(fromEditor, "", line)
+		p.fromClient(line, e)
+	}
+}
+
+// ended gives a line its newline: the last one of a stream may lack it.
+func ended(line []byte) []byte {
+	if len(line) > 0 && line[len(line)-1] == '\n' {
+		return line
+	}
+	return append(bytes.Clone(line), '\n')
+}
+
+// fromClient takes one message of the client's side.
+func (p *proxy) fromClient(line []byte, e wire.Envelope) {
+	if e.Method.Absent() {
+		p.clientAnswer(line, e)
+		return
+	}
+	method := wire.String(e.Method.Of(line))
+	if p.misplaced(line, e, method) {
+		return
+	}
+	p.heard = p.heard || e.Request()
+	if p.end.agentOver {
+		if e.Request() {
+			p.answerDead(e.ID.Of(line))
+			p.letEditorGo()
+		}
+		return
+	}
+	if e.Request() {
+		p.clientRequest(line, e, method)
+		return
+	}
+	switch method {
+	case methodCancel:
+		p.toAgent("", line)
+		if s := p.sessionOf(line, e); s != nil {
+			p.step(s, turn.Cancel{})
+		}
+	case methodCancelReq:
+		p.cancelRequest(line, e)
+	default:
+		p.inTurn(line, e, "")
+	}
+}
+
+// clientRequest remembers a request, so that it is answered even if the agent ends.
+func (p *proxy) clientRequest(line []byte, e wire.Envelope, method string) {
+	key := wire.Key(e.ID.Of(line))
+	r := &request{id: e.ID.Of(line), method: method}
+	if len(p.requests) < maxOpen {
+		p.requests[key] = r
+	}
+	switch method {
+	case methodInitialize:
+		p.clientSays(line, e)
+		p.toAgent("", line)
+	case methodNew, methodLoad, methodResume, methodFork:
+		p.openSession(r, line, e)
+	case methodClose, methodDelete:
+		r.session = p.sessionOf(line, e)
+		p.inTurn(line, e, key)
+	case methodPrompt:
+		s := p.sessionOf(line, e)
+		if s == nil || p.requests[key] != r {
+			p.toAgent("", line)
+			return
+		}
+		r.session = s
+		r.ref = p.keep(&keptLine{line: line, env: e, session: s, id: key})
+		p.step(s, turn.Prompt{Ref: r.ref, Slash: slash(line, e)})
+	default:
+		p.inTurn(line, e, key)
+	}
+}
+
+// inTurn sends a message of a session in its order: behind a prompt that waits.
+func (p *proxy) inTurn(line []byte, e wire.Envelope, key string) {
+	s := p.sessionOf(line, e)
+	if s == nil {
+		p.toAgent("", line)
+		return
+	}
+	p.step(s, turn.Other{Ref: p.keep(&keptLine{line: line, env: e, session: s, id: key})})
+}
+
+// keep puts a message aside until the machine lets it go.
+func (p *proxy) keep(k *keptLine) turn.Ref {
+	p.lastRef++
+	p.kept[p.lastRef] = k
+	p.keptBytes += len(k.line)
+	return p.lastRef
+}
+
+// unkeep forgets the line; the answer may still be to come.
+func (p *proxy) unkeep(k *keptLine) {
+	p.keptBytes -= len(k.line)
+	k.line = nil
+}
+
+// sessionOf finds the session that params.sessionId names.
+func (p *proxy) sessionOf(line []byte, e wire.Envelope) *session {
+	if len(p.sessions) == 0 {
+		return nil
+	}
+	return p.sessions[wire.Text(line, e.Params, "sessionId")]
+}
+
+// slash reports whether a prompt begins with a slash command of the agent.
+func slash(line []byte, e wire.Envelope) bool {
+	blocks, ok := wire.Get(line, e.Params, "prompt")
+	if !ok {
+		return false
+	}
+	first, ok := wire.First(line, blocks)
+	if !ok {
+		return false
+	}
+	text, ok := wire.Get(line, first, "text")
+	return ok && bytes.HasPrefix(text.Of(line), []byte(`"/`))
+}
+
+// cancelRequest takes $/cancel_request: of a prompt that waits here it is ours.
+func (p *proxy) cancelRequest(line []byte, e wire.Envelope) {
+	if id, ok := wire.Get(line, e.Params, "requestId"); ok {
+		r := p.requests[wire.Key(id.Of(line))]
+		if r != nil && r.session != nil && r.ref != 0 && r.session.machine.Holds(r.ref) {
+			p.trace.line(fromEditor, markDropped, line)
+			p.step(r.session, turn.CancelRequest{Ref: r.ref})
+			return
+		}
+	}
+	p.toAgent("", line)
+}
+
+// clientAnswer takes the editor's answer to a request of the agent.
+func (p *proxy) clientAnswer(line []byte, e wire.Envelope) {
+	if !e.ID.Absent() {
+		key := wire.Key(e.ID.Of(line))
+		if a := p.asked[key]; a != nil {
+			delete(p.asked, key)
+			if a.denied {
+				p.trace.line(fromEditor, markDropped, line)
+				return
+			}
+			p.permissions(a.session)
+		}
+	}
+	p.toAgent("", line)
+}
+
+// permissions tells the machine whether requests for permission are open.
+func (p *proxy) permissions(s *session) {
+	for _, a := range p.asked {
+		if a.session == s && !a.denied {
+			return
+		}
+	}
+	p.step(s, turn.Permission{Open: false})
+}

@@ -1,0 +1,122 @@
+package acp
+
+import (
+	"io"
+
+	"sidetask/acp/internal/wire"
+)
+
+// batch is what one read gave.
+type batch struct {
+	lines []wire.Line
+	err   error
+}
+
+// inlet is one direction's beginning. Its reader has its own goroutine, which
+// ends with the stream, or when the loop has ended and the stream is closed.
+type inlet struct {
+	batches chan batch
+	rest    []wire.Line // of the last batch, while the loop pauses
+	eof     bool
+	skip    bool // the line at hand, in pieces, goes to stderr
+}
+
+func newInlet() *inlet { return &inlet{batches: make(chan batch)} }
+
+// lines gives the channel to read from, or nil while the other side is to wait.
+func (in *inlet) lines(may bool) <-chan batch {
+	if in == nil || in.eof || !may {
+		return nil
+	}
+	return in.batches
+}
+
+// readAll is the reader.
+func (in *inlet) readAll(r io.Reader, ended <-chan struct{}) {
+	lines := wire.NewReader(r)
+	for {
+		got, err := lines.Read()
+		select {
+		case in.batches <- batch{got, err}:
+		case <-ended:
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// mayReadEditor: what the editor says becomes lines to the agent, lines that
+// wait here, and (little) answers of ours.
+func (p *proxy) mayReadEditor() bool {
+	return !p.agent.full() && p.keptBytes < keptLimit && !(p.chain != nil && p.editor.full())
+}
+
+// mayReadAgent: what the agent says becomes lines to the editor.
+func (p *proxy) mayReadAgent() bool {
+	return !p.editor.full() && p.holdAgent == 0 && len(p.fromAgent.rest) == 0
+}
+
+// keptLimit bounds what waits here behind turns of ours.
+const keptLimit = 64 << 20
+
+// takeEditor works off what the editor sent.
+func (p *proxy) takeEditor(b batch) {
+	for _, l := range b.lines {
+		if l.Part {
+			p.agent.piece(l)
+			continue
+		}
+		p.editorLine(l.Bytes)
+	}
+	if b.err != nil {
+		p.fromEditor.eof = true
+		p.editorClosed()
+	}
+}
+
+// takeAgent works off what the agent sent. A response that must wait for the
+// daemon stops it; resumeAgent goes on.
+func (p *proxy) takeAgent(b batch) {
+	in := p.fromAgent
+	in.rest = append(in.rest, b.lines...)
+	p.resumeAgent()
+	if b.err != nil {
+		in.eof = true
+		p.agentClosed()
+	}
+}
+
+func (p *proxy) resumeAgent() {
+	in := p.fromAgent
+	if in == nil {
+		return
+	}
+	for len(in.rest) > 0 && p.holdAgent == 0 {
+		l := in.rest[0]
+		in.rest = in.rest[1:]
+		if l.Part {
+			p.agentPiece(l)
+			continue
+		}
+		p.agentLine(l.Bytes)
+	}
+	if len(in.rest) == 0 {
+		in.rest = nil
+	}
+}
+
+// agentPiece passes on a piece of a line that is too long to be looked at.
+func (p *proxy) agentPiece(l wire.Line) {
+	first := !p.editor.streaming && !p.fromAgent.skip
+	if first && !wire.Opens(l.Bytes) {
+		p.fromAgent.skip = true
+	}
+	if p.fromAgent.skip {
+		_, _ = p.o.Err.Write(l.Bytes)
+		p.fromAgent.skip = l.More
+		return
+	}
+	p.editor.piece(l)
+}

@@ -1,0 +1,123 @@
+package turn
+
+// send gives the agent a prompt of ours. Nothing else may be at the agent.
+func (m *Machine) send(o own, s state) {
+	m.lastOwn++
+	o.n = m.lastOwn
+	o.delivery.quiet = m.quiet
+	m.own = &o
+	if s == wake {
+		m.drains = 0
+	}
+	m.state = s
+	m.v2.begin()
+	m.do(Send{N: o.n, Notices: o.delivery.notices, Alone: m.held == 0})
+}
+
+// resend tries a refused prompt again; its lease costs nothing more.
+func (m *Machine) resend() {
+	o := *m.retry
+	m.retry, m.due = nil, false
+	m.send(o, wake)
+}
+
+// ownAnswered takes the agent's answer to a prompt of ours.
+func (m *Machine) ownAnswered(a OwnAnswered) {
+	if m.own == nil || m.own.n != a.N {
+		delete(m.stale, a.N)
+		m.comeLate(a.Result)
+		m.next()
+		return
+	}
+	o := m.own
+	m.own = nil
+	m.do(SetTimer{Timer: Unanswered})
+	if m.state == cancelling {
+		m.giveBack(&o.delivery, true)
+		m.relayHeld(true)
+		m.acceptedOwn(a.Result)
+		m.converge()
+		return
+	}
+	if a.Result == Failed {
+		m.refused(o)
+		return
+	}
+	m.acknowledge(&o.delivery)
+	switch {
+	case m.set.V2:
+		m.acceptedOwn(a.Result)
+	case a.Result == EndTurn:
+		m.endTurn()
+	default:
+		m.flag = false
+		m.relayHeld(a.Result == Cancelled)
+		m.rest()
+		m.next()
+	}
+}
+
+// refused backs off, or gives the notices back after too many refusals. A drain's
+// prompt is not tried again beside the user's waiting answer: its notices ring.
+func (m *Machine) refused(o *own) {
+	if m.held != 0 {
+		m.rest()
+		m.giveBack(&o.delivery, false)
+		m.next()
+		return
+	}
+	m.setIdle()
+	o.attempts++
+	if o.attempts >= maxRefusals {
+		m.giveBack(&o.delivery, true)
+		m.flag = false
+		m.next()
+		return
+	}
+	delay := firstBackoff << (o.attempts - 1)
+	m.retry, m.due = o, false
+	m.do(SetTimer{Backoff, min(delay, lastBackoff)})
+	m.next()
+}
+
+// activity takes an update that shows the agent at work.
+func (m *Machine) activity(speech bool) {
+	m.quiet = false
+	m.do(SetTimer{Quiet, quietAfter})
+	atRest := m.state == idle && m.own == nil && len(m.open) == 0
+	if atRest && !m.set.V2 {
+		m.busy = true
+	}
+	if !speech {
+		return
+	}
+	if m.own != nil && m.own.delivery.quiet {
+		m.acknowledge(&m.own.delivery)
+	}
+	for _, d := range m.open {
+		if d.quiet {
+			m.acknowledge(d)
+		}
+	}
+}
+
+// permission watches the requests for permission of a turn that nobody asked for.
+func (m *Machine) permission(open bool) {
+	switch {
+	case !open:
+		m.do(SetTimer{Timer: Unanswered})
+	case m.Waking():
+		m.do(SetTimer{Unanswered, m.set.Permission})
+	}
+}
+
+// unanswered ends a wake turn whose permission request nobody answers: the
+// editor may have dropped it.
+func (m *Machine) unanswered() {
+	if !m.Waking() {
+		return
+	}
+	m.do(Interrupt{})
+	m.do(DenyPermissions{})
+	m.stop()
+}

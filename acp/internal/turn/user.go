@@ -1,0 +1,144 @@
+package turn
+
+// prompt takes a prompt of the editor (ACP.md §4, "Editor's prompt").
+func (m *Machine) prompt(p Prompt) {
+	it := item{ref: p.Ref, prompt: true, slash: p.Slash}
+	switch {
+	case m.ending():
+		// A prompt waits, so no drain opens: what the claim gives goes into it.
+		m.queue = append(m.queue, it)
+		m.rest()
+		m.hurry()
+	case m.state == user && len(m.queue) == 0:
+		m.forward(it, nil)
+	case m.state == idle && m.claim == nil && len(m.queue) == 0:
+		m.queue = append(m.queue, it)
+		m.admit()
+	default:
+		m.queue = append(m.queue, it)
+		if m.state == idle && m.claim != nil {
+			m.hurry()
+		}
+	}
+}
+
+// other takes any other message of the session: it keeps its place behind a
+// prompt that waits.
+func (m *Machine) other(ref Ref) {
+	if len(m.queue) > 0 {
+		m.queue = append(m.queue, item{ref: ref})
+		return
+	}
+	m.do(Forward{Ref: ref})
+}
+
+// ending reports whether a turn is over but for the claim that may prolong it.
+func (m *Machine) ending() bool {
+	return m.claim != nil && m.claim.reason == ForTurnEnd
+}
+
+// hurry bounds how long the first prompt waits for the claim that is out.
+func (m *Machine) hurry() { m.do(SetTimer{Patience, claimPatience}) }
+
+// admit lets the first of the queue go, after a claim if it is a prompt.
+func (m *Machine) admit() {
+	first := m.queue[0] // a prompt: what stood in front of one has gone
+	if m.retry != nil && !first.slash {
+		m.carry.add(m.retry.delivery)
+		m.retry, m.due = nil, false
+		m.do(SetTimer{Timer: Backoff})
+	}
+	m.hurry()
+	if !m.ask(ForUser, !first.slash) {
+		m.release()
+	}
+}
+
+// release sends the first prompt of the queue with what it carries, and what
+// waited behind it as it would have gone without us.
+func (m *Machine) release() {
+	m.do(SetTimer{Timer: Patience})
+	queue, carry := m.queue, m.carry
+	m.queue, m.carry, m.drains = nil, delivery{}, 0
+	m.state, m.busy = user, false
+	first := true
+	for _, it := range queue {
+		switch {
+		case !it.prompt:
+			m.do(Forward{Ref: it.ref})
+		case first:
+			first = false
+			m.forward(it, &carry)
+		default:
+			m.forward(it, nil)
+		}
+	}
+}
+
+// forward sends a prompt of the editor to the agent.
+func (m *Machine) forward(it item, d *delivery) {
+	if d == nil {
+		d = &delivery{}
+	}
+	d.quiet = m.quiet
+	m.open[it.ref] = d
+	m.do(Forward{Ref: it.ref, Notices: d.notices})
+}
+
+// answered takes the agent's answer to a prompt of the editor.
+func (m *Machine) answered(a Answered) {
+	d, ok := m.open[a.Ref]
+	if !ok {
+		// It answered twice, or never had the prompt: not ours to judge.
+		m.do(Relay{Ref: a.Ref})
+		return
+	}
+	delete(m.open, a.Ref)
+	if a.Result == Failed {
+		m.giveBack(d, true)
+	} else {
+		m.acknowledge(d)
+	}
+	if m.set.V2 {
+		m.do(Relay{Ref: a.Ref})
+		m.accepted(a.Result)
+		return
+	}
+	switch {
+	case len(m.open) > 0 || m.state != user:
+		m.do(Relay{Ref: a.Ref})
+		m.converge()
+	case a.Result != EndTurn:
+		m.do(Relay{Ref: a.Ref})
+		m.flag = false
+		m.rest()
+		m.next()
+	default:
+		m.held = a.Ref
+		m.endTurn()
+	}
+}
+
+// endTurn asks whether the turn is to go on with notices. Nothing is at the agent.
+func (m *Machine) endTurn() {
+	if len(m.queue) == 0 && m.drains < m.set.MaxDrains && len(m.stale) == 0 && m.ask(ForTurnEnd, true) {
+		m.hurry()
+		return
+	}
+	m.rest()
+	m.next()
+}
+
+// rest ends the turn: the held answer goes out.
+func (m *Machine) rest() {
+	m.relayHeld(false)
+	m.setIdle()
+}
+
+func (m *Machine) relayHeld(cancelled bool) {
+	if m.held != 0 {
+		m.do(Relay{Ref: m.held, Cancelled: cancelled})
+		m.held = 0
+	}
+	m.do(SetTimer{Timer: Grace})
+}

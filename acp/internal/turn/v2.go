@@ -1,0 +1,112 @@
+package turn
+
+// v2state follows the turns of protocol version 2: a prompt's answer says only
+// that it was accepted, the turn ends with the state idle.
+type v2state struct {
+	running  bool // the last state_update was not idle
+	accepted bool // a prompt was accepted and its turn has not ended
+}
+
+func (v *v2state) begin() { v.accepted = false }
+
+// inTurn reports whether an accepted prompt's turn goes on.
+func (v *v2state) inTurn() bool { return v.accepted }
+
+// accepted takes the answer to a prompt of the editor.
+func (m *Machine) accepted(r Result) {
+	switch {
+	case r != Failed:
+		m.inserted()
+	case m.v2.accepted && !m.v2.running && len(m.open) == 0:
+		m.do(SetTimer{Accepted, quietAfter})
+	case m.state == cancelling:
+		m.converge()
+	case m.state == user && len(m.open) == 0 && !m.v2.inTurn() && !m.v2.running:
+		m.flag = false
+		m.rest()
+		m.next()
+	}
+}
+
+// acceptedOwn takes the answer to a prompt of ours.
+func (m *Machine) acceptedOwn(r Result) {
+	if m.set.V2 && r != Failed {
+		m.inserted()
+	}
+}
+
+// inserted: the agent has a prompt, and is in its turn or about to be.
+func (m *Machine) inserted() {
+	m.v2.accepted = true
+	if !m.v2.running {
+		m.do(SetTimer{Accepted, quietAfter})
+	}
+}
+
+// notBegun ends the turn of a prompt that was accepted without ever running:
+// it may have run and ended before its answer came.
+func (m *Machine) notBegun() {
+	if m.v2.accepted && !m.v2.running && m.own == nil && len(m.open) == 0 {
+		m.turnOver(EndTurn)
+	}
+}
+
+// stateUpdate takes a state_update.
+func (m *Machine) stateUpdate(s State) {
+	if !m.set.V2 {
+		return
+	}
+	m.v2.running = s.Busy
+	if s.Busy {
+		m.do(SetTimer{Timer: Accepted})
+		if m.ending() && m.state != idle {
+			m.rest() // the agent goes on by itself: nothing of ours beside that
+		}
+		if m.state == idle {
+			m.busy = true
+		}
+		return
+	}
+	m.busy = false
+	switch {
+	case m.own != nil || len(m.open) > 0 || m.state == idle || m.ending():
+		m.next()
+	case m.v2.accepted:
+		m.turnOver(s.Result)
+	default:
+		m.turnOver(Stopped) // the prompt was refused while something else ran
+	}
+}
+
+// turnOver ends a turn of version 2. Nothing is held: a notice at its end is a
+// prompt right after idle.
+func (m *Machine) turnOver(r Result) {
+	m.v2.accepted = false
+	m.do(SetTimer{Timer: Accepted})
+	m.do(SetTimer{Timer: Unanswered})
+	switch {
+	case m.state == cancelling:
+		m.converge()
+	case m.state == idle:
+		m.next()
+	case r == EndTurn:
+		m.endTurn()
+	default:
+		m.flag = false
+		m.rest()
+		m.next()
+	}
+}
+
+// comeLate: a prompt of ours that was given up has been answered. In version 2
+// its turn is about to begin, after all.
+func (m *Machine) comeLate(r Result) {
+	switch {
+	case !m.set.V2 || r == Failed:
+	case m.state == idle:
+		m.busy = true
+		m.do(SetTimer{Quiet, quietAfter})
+	default:
+		m.inserted()
+	}
+}

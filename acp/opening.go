@@ -1,0 +1,197 @@
+package acp
+
+import (
+	"bytes"
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"sidetask/acp/internal/turn"
+	"sidetask/acp/internal/wire"
+	"sidetask/rpc"
+)
+
+const (
+	// bindPatience is how long the answer to a session request waits for the bind.
+	bindPatience = 250 * time.Millisecond
+	// settleIn is how long the editor has to set a new session up before
+	// anything of ours comes for it.
+	settleIn = 100 * time.Millisecond
+	// disposeTime bounds owner/dispose, which waits for tasks to end.
+	disposeTime = 60 * time.Second
+	serverName  = "sidetask"
+)
+
+// openSession puts our MCP server into a session request and makes its owner.
+func (p *proxy) openSession(r *request, line []byte, e wire.Envelope) {
+	s := &session{
+		fresh: r.method == methodNew || r.method == methodFork,
+		cwd:   wire.Text(line, e.Params, "cwd"),
+		token: randomHex(16), unsettled: map[string]rpc.InboxAck{}, acking: map[string]string{},
+		machine: turn.New(p.machineSettings()),
+	}
+	edit, name, ok := p.entry(line, e, s.token)
+	if !ok {
+		p.logf("%s without usable mcpServers: no background tasks for this session", r.method)
+		p.toAgent("", line)
+		return
+	}
+	s.server = name
+	r.session = s
+	p.opening[s] = true
+	if !s.fresh {
+		// The old cards and chunks of a load come before its answer.
+		r.asked = wire.Text(line, e.Params, "sessionId")
+		if r.asked != "" && p.sessions[r.asked] == nil {
+			s.id = r.asked
+			p.sessions[s.id] = s
+		}
+	}
+	p.toAgent(markChanged, wire.Splice(line, edit...))
+	p.needDaemon()
+	p.sync(s)
+}
+
+// entry makes the edit that adds our server to mcpServers, and the name it got.
+func (p *proxy) entry(line []byte, e wire.Envelope, token string) (edits []wire.Edit, name string, ok bool) {
+	if e.Params.Absent() || line[e.Params.From] != '{' {
+		return nil, "", false
+	}
+	list, there := wire.Get(line, e.Params, "mcpServers")
+	if !there || string(list.Of(line)) == "null" {
+		with := append(append([]byte{'['}, p.entryBytes(serverName, token)...), ']')
+		return wire.Set(line, e.Params, wire.Member{Name: "mcpServers", Value: with}), serverName, true
+	}
+	servers, ok := wire.Elements(line, list)
+	if !ok {
+		return nil, "", false
+	}
+	names := map[string]bool{}
+	for _, at := range servers {
+		names[wire.Text(line, at, "name")] = true
+	}
+	name = serverName
+	for n := 2; names[name]; n++ {
+		name = serverName + strconv.Itoa(n)
+	}
+	return []wire.Edit{wire.Append(line, list, p.entryBytes(name, token))}, name, true
+}
+
+// entryBytes is our MCP server as an entry of mcpServers: version 2 wants a type,
+// version 1 must not have one.
+func (p *proxy) entryBytes(name, token string) []byte {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	if p.version >= 2 {
+		b.WriteString(`"type":"stdio",`)
+	}
+	b.WriteString(`"name":`)
+	b.Write(wire.Quote(name))
+	b.WriteString(`,"command":`)
+	b.Write(wire.Quote(p.o.Executable))
+	b.WriteString(`,"args":["mcp"],"env":[{"name":"SIDETASK_SOCKET","value":`)
+	b.Write(wire.Quote(p.o.Socket))
+	b.WriteString(`},{"name":"SIDETASK_TOKEN","value":`)
+	b.Write(wire.Quote(token))
+	b.WriteString(`}]}`)
+	p.trace.secret(token)
+	return b.Bytes()
+}
+
+// sessionAnswer takes the answer to session/new, load, resume, fork, close and delete.
+func (p *proxy) sessionAnswer(r *request, line []byte, e wire.Envelope) {
+	s := r.session
+	if r.method == methodClose || r.method == methodDelete {
+		p.toEditor("", line)
+		if e.Error.Absent() {
+			p.endSession(s)
+		}
+		return
+	}
+	delete(p.opening, s)
+	id := wire.Text(line, e.Result, "sessionId")
+	if id == "" {
+		id = r.asked
+	}
+	if !e.Error.Absent() || id == "" {
+		if p.sessions[r.asked] == s {
+			delete(p.sessions, r.asked)
+		}
+		p.dispose(s, "the session could not be opened")
+		p.toEditor("", line)
+		return
+	}
+	p.named(s, id)
+	p.hold(s, line)
+}
+
+// named gives a session its id. One of that id so far goes quiet: its owner is
+// taken over.
+func (p *proxy) named(s *session, id string) {
+	if old := p.sessions[id]; old != nil && old != s {
+		old.lost = true
+		p.step(old, turn.Gone{})
+	}
+	s.id, s.named = id, true
+	p.sessions[id] = s
+	p.sync(s)
+}
+
+// hold keeps the answer until the owner is bound, or for 250 ms: an agent's next
+// message stays behind it.
+func (p *proxy) hold(s *session, line []byte) {
+	p.holdAgent++
+	s.onBind = func() {
+		s.onBind = nil
+		p.holdAgent--
+		p.toEditor("", line)
+		p.after(settleIn, func() { p.step(s, turn.Ready{}) })
+	}
+	if s.bound || s.lost {
+		p.letGo(s)
+		return
+	}
+	p.after(bindPatience, func() { p.letGo(s) })
+}
+
+// letGo sends the held answer of a session's request, if there is one.
+func (p *proxy) letGo(s *session) {
+	if s.onBind != nil {
+		s.onBind()
+	}
+}
+
+// endSession forgets a session that was closed, with its owner and tasks.
+func (p *proxy) endSession(s *session) {
+	if p.sessions[s.id] == s {
+		delete(p.sessions, s.id)
+	}
+	p.step(s, turn.Gone{})
+	p.dispose(s, "session closed")
+}
+
+// dispose ends a session's owner.
+func (p *proxy) dispose(s *session, reason string) {
+	registered := s.registered || s.waiting
+	s.lost, s.bound, s.registered = true, false, false
+	if !registered || p.daemon == nil {
+		return
+	}
+	p.background.start(func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, disposeTime)
+		defer cancel()
+		_ = p.daemon.Call(ctx, rpc.MethodOwnerDispose, rpc.OwnerDispose{As: rpc.As{Token: s.token}, Reason: reason}, &rpc.OwnerDisposed{})
+	})
+}
+
+// environment makes the tasks' environment of KEY=value. Ours is not theirs.
+func environment(env []string) map[string]string {
+	out := make(map[string]string, len(env))
+	for _, kv := range env {
+		if k, v, ok := strings.Cut(kv, "="); ok && k != "" && !strings.HasPrefix(k, "SIDETASK_") {
+			out[k] = v
+		}
+	}
+	return out
+}

@@ -1,0 +1,214 @@
+package acp
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"sidetask/acp/internal/turn"
+	"sidetask/acp/internal/wire"
+	"sidetask/render"
+	"sidetask/rpc"
+)
+
+// perform does what a session's machine says.
+func (p *proxy) perform(s *session, a turn.Action) {
+	switch a := a.(type) {
+	case turn.Forward:
+		p.forward(a)
+	case turn.Send:
+		p.sendPrompt(s, a)
+	case turn.Relay:
+		p.relay(a)
+	case turn.Refuse:
+		p.refuse(a.Ref)
+	case turn.Interrupt:
+		p.toAgent(markAdded, message(methodCancel, `{"sessionId":`+string(wire.Quote(s.id))+`}`))
+	case turn.DenyPermissions:
+		p.denyPermissions(s)
+	case turn.Claim:
+		p.claim(s, a)
+	case turn.Ack:
+		p.settle(s, rpc.MethodInboxAck, rpc.InboxAck{Lease: a.Lease})
+	case turn.Release:
+		p.settle(s, rpc.MethodInboxRelease, rpc.InboxAck{Lease: a.Lease, Park: a.Park})
+	case turn.Abort:
+		p.abort(s)
+	case turn.SetTimer:
+		p.setTimer(s, a.Timer, a.After)
+	case turn.Busy:
+		p.status(s, a.Busy)
+	}
+}
+
+// forward sends a kept message to the agent, a prompt with its notices in front.
+func (p *proxy) forward(a turn.Forward) {
+	k := p.kept[a.Ref]
+	if k == nil {
+		return
+	}
+	line, mark := k.line, ""
+	if len(a.Notices) > 0 {
+		if blocks, ok := wire.Get(line, k.env.Params, "prompt"); ok && line[blocks.From] == '[' {
+			line, mark = wire.Splice(line, wire.Prepend(line, blocks, textBlock(render.Frame(a.Notices)))), markChanged
+		}
+	}
+	p.toAgent(mark, line)
+	p.unkeep(k)
+	if r := p.requests[k.id]; r == nil || r.ref != a.Ref {
+		delete(p.kept, a.Ref) // no answer of it is waited for
+	}
+}
+
+// sendPrompt gives the agent a prompt of ours.
+func (p *proxy) sendPrompt(s *session, a turn.Send) {
+	if a.Alone {
+		p.echo(s, a.Notices)
+	}
+	id := p.nextID()
+	p.own[id] = ownPrompt{session: s, n: a.N}
+	var line bytes.Buffer
+	line.WriteString(`{"jsonrpc":"2.0","id":` + id + `,"method":"session/prompt","params":{"sessionId":`)
+	line.Write(wire.Quote(s.id))
+	line.WriteString(`,"prompt":[`)
+	line.Write(textBlock(render.Frame(a.Notices)))
+	line.WriteString("]}}\n")
+	p.toAgent(markAdded, line.Bytes())
+}
+
+// relay passes the agent's answer to a prompt on.
+func (p *proxy) relay(a turn.Relay) {
+	k := p.kept[a.Ref]
+	if k == nil || k.answer == nil {
+		return
+	}
+	line, mark := k.answer, ""
+	if a.Cancelled {
+		if e, ok := wire.Scan(line); ok {
+			if edits := wire.Set(line, e.Result, wire.Member{Name: "stopReason", Value: []byte(`"cancelled"`)}); edits != nil {
+				line, mark = wire.Splice(line, edits...), markChanged
+			}
+		}
+	}
+	p.forget(a.Ref, k)
+	p.toEditor(mark, line)
+}
+
+// refuse answers a prompt that was cancelled before it went to the agent.
+// Version 2 has no result that says so.
+func (p *proxy) refuse(ref turn.Ref) {
+	k := p.kept[ref]
+	if k == nil {
+		return
+	}
+	body := `"result":{"stopReason":"cancelled"}`
+	if p.version >= 2 {
+		body = `"error":{"code":-32800,"message":"Request cancelled"}`
+	}
+	id := k.env.ID.Of(k.line)
+	p.toEditor(markAdded, []byte(`{"jsonrpc":"2.0","id":`+string(id)+`,`+body+"}\n"))
+	p.forget(ref, k)
+}
+
+func (p *proxy) forget(ref turn.Ref, k *keptLine) {
+	p.unkeep(k)
+	delete(p.kept, ref)
+	if r := p.requests[k.id]; r != nil && r.ref == ref {
+		delete(p.requests, k.id)
+	}
+}
+
+// denyPermissions answers the agent's open requests for permission in place of
+// an editor that does not.
+func (p *proxy) denyPermissions(s *session) {
+	for _, a := range p.asked {
+		if a.session == s && !a.denied {
+			a.denied = true
+			p.toAgent(markAdded, []byte(`{"jsonrpc":"2.0","id":`+string(a.id)+`,"result":{"outcome":{"outcome":"cancelled"}}}`+"\n"))
+		}
+	}
+}
+
+// claim asks the daemon for a session's notices. Without a daemon the answer is
+// none, at once.
+func (p *proxy) claim(s *session, a turn.Claim) {
+	if !s.bound {
+		p.step(s, turn.Claimed{ID: a.ID})
+		return
+	}
+	params := rpc.InboxClaim{As: rpc.As{Token: s.token}, Reason: a.Reason}
+	if !a.Take {
+		params.Take = new(bool)
+	}
+	var got rpc.InboxClaimed
+	p.call(s, &call{method: rpc.MethodInboxClaim, params: params, result: &got, then: func(err error) {
+		done := turn.Claimed{ID: a.ID}
+		if err == nil {
+			done.Lease = got.Lease
+			for _, n := range got.Notices {
+				done.Notices = append(done.Notices, n.Text)
+			}
+		}
+		p.step(s, done)
+	}})
+}
+
+// settle acknowledges or releases a lease. What a lost daemon did not hear is
+// said again to the next one.
+func (p *proxy) settle(s *session, method string, params rpc.InboxAck) {
+	params.Token = s.token
+	s.unsettled[params.Lease] = params
+	s.acking[params.Lease] = method
+	if s.bound {
+		p.settleNow(s, params.Lease)
+	}
+}
+
+func (p *proxy) settleNow(s *session, lease string) {
+	p.call(s, &call{method: s.acking[lease], params: s.unsettled[lease], result: &rpc.Empty{}, then: func(err error) {
+		if answered(err) {
+			delete(s.unsettled, lease)
+			delete(s.acking, lease)
+		}
+	}})
+}
+
+// abort ends the waits of a session's owner, past whatever else is being asked.
+func (p *proxy) abort(s *session) {
+	if s.bound {
+		p.background.start(func(ctx context.Context) {
+			ctx, cancel := context.WithTimeout(ctx, callTime)
+			defer cancel()
+			_ = p.daemon.Call(ctx, rpc.MethodOwnerAbort, rpc.As{Token: s.token}, &rpc.Empty{})
+		})
+	}
+}
+
+// status tells the daemon whether a session is busy, for display.
+func (p *proxy) status(s *session, busy bool) {
+	status := "idle"
+	if busy {
+		status = "busy"
+	}
+	p.ownerUpdate(s, rpc.OwnerUpdate{Status: status})
+}
+
+func (p *proxy) ownerUpdate(s *session, u rpc.OwnerUpdate) {
+	if s.bound {
+		u.Token = s.token
+		p.call(s, &call{method: rpc.MethodOwnerUpdate, params: u, result: &rpc.Empty{}, then: func(error) {}})
+	}
+}
+
+// message writes a notification.
+func message(method, params string) []byte {
+	return []byte(`{"jsonrpc":"2.0","method":"` + method + `","params":` + params + "}\n")
+}
+
+// textBlock is a text content block.
+func textBlock(text string) []byte {
+	return append(append([]byte(`{"type":"text","text":`), wire.Quote(text)...), '}')
+}
+
+// callTime bounds a call to the daemon that nobody waits for.
+const callTime = 10 * time.Second

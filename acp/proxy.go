@@ -1,0 +1,187 @@
+package acp
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"sidetask/acp/internal/turn"
+	"sidetask/acp/internal/wire"
+	"sidetask/rpc"
+)
+
+// maxOpen bounds the requests of one side that are remembered; more pass
+// unwatched.
+const maxOpen = 1 << 16
+
+// proxy is the state of [Run]. Only the loop touches it; others hand it
+// functions through post.
+type proxy struct {
+	o      Options
+	prefix string // of our own request ids
+	lastID int
+	trace  *tracer
+
+	inbox chan func()
+	ended chan struct{} // closed when the loop has ended: post gives up then
+
+	editor, agent         *outlet
+	fromEditor, fromAgent *inlet
+	holdAgent             int // responses that wait for a bind: nothing is read from the agent meanwhile
+	version               int
+	clientName, agentName string
+	agentVersion          string
+	noticesShown          bool // the editor has clientCapabilities.session.notices
+	settings              rpc.ACPSettings
+	show                  string // what the editor is shown of a wake: never auto
+	sessions              map[string]*session
+	opening               map[*session]bool    // their request is not answered yet
+	requests              map[string]*request  // the editor's open requests, by id
+	own                   map[string]ownPrompt // our prompts at the agent, by id
+	asked                 map[string]*asked    // the agent's open requests for permission, by id
+	kept                  map[turn.Ref]*keptLine
+	lastRef               turn.Ref
+	keptBytes             int
+	daemon                Daemon
+	link                  link
+	resolves              []*resolve
+	forms                 forms
+	said                  bool // the line on stderr
+	life                  *child
+	chain                 *chain
+	background            group
+	heard                 bool // the editor has made a request
+	end                   ending
+}
+
+// request is an open request of the editor.
+type request struct {
+	id      []byte
+	method  string
+	session *session
+	ref     turn.Ref // of a prompt
+	asked   string   // the session that load or resume names
+}
+
+// ownPrompt is a prompt of ours at the agent.
+type ownPrompt struct {
+	session *session
+	n       int
+}
+
+// asked is an open request for permission.
+type asked struct {
+	id      []byte
+	session *session
+	denied  bool // answered by us: the editor's answer is dropped
+}
+
+// keptLine is a message of the editor, or the answer to one, that waits here.
+type keptLine struct {
+	line    []byte
+	env     wire.Envelope
+	session *session
+	id      string // key of the request
+	answer  []byte // the agent's, held
+}
+
+func newProxy(o Options) *proxy {
+	p := &proxy{
+		o: o, prefix: "sidetask-" + randomHex(4) + "-",
+		inbox: make(chan func()), ended: make(chan struct{}),
+		editor: newOutlet(), agent: newOutlet(),
+		settings: DefaultSettings(), show: showAgent, version: 1,
+		sessions: map[string]*session{}, opening: map[*session]bool{}, requests: map[string]*request{},
+		own: map[string]ownPrompt{}, asked: map[string]*asked{}, kept: map[turn.Ref]*keptLine{},
+	}
+	if p.o.Scope == "" {
+		p.o.Scope = "/"
+	}
+	p.trace = newTracer(o.Trace)
+	p.agentName = baseName(o.Agent)
+	return p
+}
+
+// post hands the loop a function. It is false when the loop has ended.
+func (p *proxy) post(f func()) bool {
+	select {
+	case p.inbox <- f:
+		return true
+	case <-p.ended:
+		return false
+	}
+}
+
+// after has the loop call f after a time.
+func (p *proxy) after(d time.Duration, f func()) {
+	time.AfterFunc(d, func() { p.post(f) })
+}
+
+// nextID makes an id for a request of ours.
+func (p *proxy) nextID() string {
+	p.lastID++
+	return fmt.Sprintf(`"%s%d"`, p.prefix, p.lastID)
+}
+
+// randomHex gives n random bytes in hex.
+func randomHex(n int) string {
+	b := make([]byte, n)
+	_, _ = rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}
+
+// logf tells a person, on stderr, one line.
+func (p *proxy) logf(format string, args ...any) {
+	_, _ = fmt.Fprintf(p.o.Err, "sidetask: acp: "+format+"\n", args...)
+}
+
+// toEditor sends a line of ours to the editor.
+func (p *proxy) toEditor(mark string, line []byte) {
+	p.trace.line(toEditor, mark, line)
+	p.editor.line(line)
+}
+
+// toAgent sends a line to the agent.
+func (p *proxy) toAgent(mark string, line []byte) {
+	p.trace.line(toAgent, mark, line)
+	if p.chain != nil {
+		line = p.chain.wrap(line)
+		p.editor.line(line)
+		return
+	}
+	p.agent.line(line)
+}
+
+// loop runs until both sides have come to their end. It is the only goroutine
+// that touches p.
+func (p *proxy) loop(ctx context.Context) {
+	done := ctx.Done()
+	for !p.over() {
+		select {
+		case f := <-p.inbox:
+			f()
+		case b := <-p.fromEditor.lines(p.mayReadEditor()):
+			p.takeEditor(b)
+		case b := <-p.fromAgent.lines(p.mayReadAgent()):
+			p.takeAgent(b)
+		case p.editor.ready() <- p.editor.next:
+			p.editor.taken()
+		case p.agent.ready() <- p.agent.next:
+			p.agent.taken()
+		case w := <-p.editor.wrote:
+			p.editor.done(w)
+			if w.err != nil {
+				p.editorClosed()
+			}
+		case w := <-p.agent.wrote:
+			p.agent.done(w)
+		case <-done:
+			done = nil
+			p.editorClosed()
+		}
+		p.resumeAgent()
+		p.closeAgentInput()
+	}
+}

@@ -1,0 +1,54 @@
+package acp
+
+import (
+	"strings"
+
+	"sidetask/acp/internal/wire"
+	"sidetask/render"
+)
+
+// cut takes our frame out of a text. shown is what the editor is to see in its
+// place: the notices where wakes are echoed as the user's, else nothing.
+func (p *proxy) cut(text string) (rest, shown string, found bool) {
+	rest, found = render.CutFrame(text)
+	if found && p.show == showUser && rest == "" {
+		shown = strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(text, render.FrameFirst), render.FrameLast))
+	}
+	return rest, shown, found
+}
+
+// cutBlocks cuts our frame out of a message that comes whole, as a list of blocks.
+func (p *proxy) cutBlocks(line []byte, content wire.Span, blocks []wire.Span) []byte {
+	var keep [][]byte
+	any := false
+	for _, b := range blocks {
+		at, ok := wire.Get(line, b, "text")
+		rest, shown, found := "", "", false
+		if ok {
+			rest, shown, found = p.cut(wire.String(at.Of(line)))
+		}
+		switch {
+		case !found:
+			keep = append(keep, b.Of(line))
+		case rest+shown == "":
+			any = true
+		default:
+			any = true
+			keep = append(keep, wire.Splice(b.Of(line), wire.Edit{At: wire.Span{From: at.From - b.From, To: at.To - b.From}, With: wire.Quote(shown + rest)}))
+		}
+	}
+	switch {
+	case !any:
+		return line
+	case len(keep) == 0:
+		return nil
+	}
+	with := []byte{'['}
+	for i, b := range keep {
+		if i > 0 {
+			with = append(with, ',')
+		}
+		with = append(with, b...)
+	}
+	return wire.Splice(line, wire.Edit{At: content, With: append(with, ']')})
+}

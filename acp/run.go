@@ -1,0 +1,87 @@
+package acp
+
+import (
+	"context"
+	"io"
+	"sync"
+	"time"
+)
+
+// lastCalls is how long calls to the daemon that are under way at the end may
+// take: a notice whose acknowledgement is lost is told again.
+const lastCalls = 500 * time.Millisecond
+
+// Run proxies between the editor and the agent until one of them ends, and gives
+// the exit status: the agent's own. When ctx ends it does as if the editor had
+// closed its end. In is read until Run returns, and one read of it may be left
+// waiting then; so may a write to an Out that nobody reads.
+//
+// The error says why there was no agent; the editor has been told, too.
+func Run(ctx context.Context, o Options) (exit int, err error) {
+	if len(o.Agent) == 0 {
+		return run(ctx, o, nil), nil
+	}
+	agent, err := startChild(o.Agent, o.Err)
+	if err != nil {
+		agent = &child{exited: true, code: 127, status: err.Error(), stderr: &lastLine{to: io.Discard}}
+	}
+	return run(ctx, o, agent), err
+}
+
+// run is [Run] with an agent that has been started, or none under a conductor.
+func run(ctx context.Context, o Options, agent *child) (exit int) {
+	p := newProxy(o)
+	p.life = agent
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	p.background.ctx = life
+	finish := p.start()
+	p.loop(ctx)
+	close(p.ended)
+	timer := time.AfterFunc(lastCalls, end)
+	p.background.work.Wait()
+	timer.Stop()
+	end()
+	if p.daemon != nil {
+		_ = p.daemon.Close()
+	}
+	finish()
+	if agent == nil {
+		return 0
+	}
+	return agent.code
+}
+
+// start begins the readers and writers. The result ends them, and waits.
+func (p *proxy) start() (finish func()) {
+	p.fromEditor = newInlet()
+	go p.fromEditor.readAll(p.o.In, p.ended) // ends with the editor's stream: a read of it cannot be ended
+	var writer, agent sync.WaitGroup
+	writer.Go(func() { p.editor.writeAll(p.o.Out, p.ended) })
+	c := p.life
+	switch {
+	case c == nil:
+		p.chain = newChain()
+	case c.stdin == nil:
+		p.agent.failed, p.end.agentOver, p.end.treeOver = true, true, true
+		p.after(firstWord, p.letEditorGo)
+	default:
+		p.fromAgent = newInlet()
+		agent.Go(func() { p.fromAgent.readAll(c.stdout, p.ended) })
+		agent.Go(func() { p.agent.writeAll(c.stdin, p.ended) })
+		agent.Go(func() {
+			code, status := c.wait()
+			p.post(func() { p.agentExited(code, status) })
+		})
+	}
+	return func() {
+		close(p.editor.work)
+		if !p.end.forced {
+			writer.Wait()
+		}
+		if c != nil && c.stdin != nil {
+			close(p.agent.work)
+			_, _ = c.stdin.Close(), c.stdout.Close()
+			agent.Wait()
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package acp
+
+import (
+	"time"
+
+	"sidetask/acp/internal/turn"
+	"sidetask/rpc"
+)
+
+// session is one session of the agent, from its session/new (or load, resume,
+// fork) on. It belongs to the loop.
+type session struct {
+	id     string // the agent's; empty until it is known
+	named  bool   // the request was answered: id is the owner's
+	token  string
+	server string // the name of our MCP entry in it
+	cwd    string
+	fresh  bool // bound with fresh (new, fork), else with takeover
+
+	owner      string // the daemon's handle, while registered
+	registered bool
+	bound      bool // and named: its inbox can be asked
+	everBound  bool // on this connection or one before
+	lost       bool // taken over, refused or closed: quiet from now on
+	waiting    bool // a register or bind is under way
+	calls      []*call
+	calling    bool
+	unsettled  map[string]rpc.InboxAck // leases whose ack or release the daemon has not confirmed
+	acking     map[string]string       // method by lease, of the same
+	onBind     func()                  // lets the held response go
+
+	machine *turn.Machine
+	running bool // events are being worked off
+	events  []turn.Event
+	timers  [turn.Timers]timer
+
+	cards cards
+}
+
+// timer is one timer of a session. Updates move deadline on; the running
+// time.Timer is only set anew when it has fired too early.
+type timer struct {
+	deadline time.Time // zero: not wanted
+	running  int       // the newest time.Timer, 0 if none runs
+	started  int       // how many were started
+}
+
+// step gives the machine an event and does what it says. Events that come while
+// it is at work are taken in order.
+func (p *proxy) step(s *session, e turn.Event) {
+	s.events = append(s.events, e)
+	if s.running {
+		return
+	}
+	s.running = true
+	for len(s.events) > 0 {
+		e := s.events[0]
+		s.events = s.events[1:]
+		for _, a := range s.machine.Step(e) {
+			p.perform(s, a)
+		}
+	}
+	s.running, s.events = false, nil
+}
+
+// setTimer starts, moves or stops a timer of a session.
+func (p *proxy) setTimer(s *session, t turn.Timer, after time.Duration) {
+	tm := &s.timers[t]
+	if after <= 0 {
+		tm.deadline = time.Time{}
+		return
+	}
+	deadline := time.Now().Add(after)
+	sooner := tm.deadline.IsZero() || deadline.Before(tm.deadline)
+	tm.deadline = deadline
+	if tm.running == 0 || sooner {
+		p.runTimer(s, t, after)
+	}
+}
+
+func (p *proxy) runTimer(s *session, t turn.Timer, after time.Duration) {
+	tm := &s.timers[t]
+	tm.started++
+	tm.running = tm.started
+	number := tm.started
+	p.after(after, func() {
+		if tm.running != number {
+			return // a sooner one was started since
+		}
+		tm.running = 0
+		left := time.Until(tm.deadline)
+		switch {
+		case tm.deadline.IsZero():
+		case left > 0:
+			p.runTimer(s, t, left)
+		default:
+			tm.deadline = time.Time{}
+			p.step(s, turn.Fired{Timer: t})
+		}
+	})
+}
+
+// machineSettings are what the daemon's settings and the editor make of a session's machine.
+func (p *proxy) machineSettings() turn.Settings {
+	return turn.Settings{
+		V2:         p.version >= 2,
+		Wakes:      p.show != showOff,
+		MaxDrains:  p.settings.MaxDrains,
+		AgentGrace: time.Duration(p.settings.AgentGraceMs) * time.Millisecond,
+		Permission: time.Duration(p.settings.WakePermissionMs) * time.Millisecond,
+	}
+}

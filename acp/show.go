@@ -1,0 +1,174 @@
+package acp
+
+import (
+	"fmt"
+	"strings"
+
+	"sidetask/acp/internal/wire"
+	"sidetask/rpc"
+)
+
+// Values of [acp] showWake (ACP.md §4).
+const (
+	showAuto   = "auto"
+	showUser   = "user"
+	showAgent  = "agent"
+	showNotice = "notice"
+	showOff    = "off"
+)
+
+// clients is what "auto" means for an editor: how each shows updates that come
+// outside a turn, as measured in November 2026 (ACP.md §4). name is the
+// beginning of its clientInfo.name, in lower case.
+var clients = []struct{ name, show, why string }{
+	{"zed", showUser, "renders updates outside a turn"},
+	{"toad", showUser, "renders updates outside a turn"},
+	{"marimo", showUser, "renders updates outside a turn"},
+	{"avante", showUser, "renders updates outside a turn"},
+	{"obsidian", showUser, "renders updates outside a turn"},
+	{"codecompanion", showOff, "drops updates outside a turn, and leaves permission requests of it unanswered"},
+	{"acpx", showOff, "drops updates between prompts"},
+	{"agent-shell", showAgent, "may be disturbed by a user_message_chunk"},
+}
+
+// clientSays remembers what the editor says of itself in initialize.
+func (p *proxy) clientSays(line []byte, e wire.Envelope) {
+	p.clientName = firstText(line, e.Params, "clientInfo", "info")
+	for _, at := range []string{"clientCapabilities", "capabilities"} {
+		if v, ok := wire.Get(line, e.Params, at, "session", "notices"); ok {
+			raw := string(v.Of(line))
+			p.noticesShown = raw != "false" && raw != "null"
+		}
+	}
+	p.decideShow()
+}
+
+// agentSays remembers what the agent's answer to initialize says.
+func (p *proxy) agentSays(line []byte, e wire.Envelope) {
+	if name := firstText(line, e.Result, "agentInfo", "info"); name != "" {
+		p.agentName = name
+	}
+	for _, at := range []string{"agentInfo", "info"} {
+		if v := wire.Text(line, e.Result, at, "version"); v != "" {
+			p.agentVersion = v
+		}
+	}
+	if v, ok := wire.Get(line, e.Result, "protocolVersion"); ok {
+		if string(v.Of(line)) == "2" {
+			p.version = 2
+		} else {
+			p.version = 1
+		}
+	}
+}
+
+func firstText(line []byte, s wire.Span, names ...string) string {
+	for _, name := range names {
+		if text := wire.Text(line, s, name, "name"); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// decideShow turns the setting into what is done for this editor.
+func (p *proxy) decideShow() {
+	p.show = p.settings.ShowWake
+	if p.show == showAuto {
+		p.show, _ = p.autoShow()
+	}
+}
+
+func (p *proxy) autoShow() (show, why string) {
+	if p.noticesShown {
+		return showNotice, "advertises session.notices"
+	}
+	name := strings.ToLower(p.clientName)
+	for _, c := range clients {
+		if strings.HasPrefix(name, c.name) {
+			return c.show, c.why
+		}
+	}
+	return showAgent, "not known"
+}
+
+// echo shows the editor why a turn starts that it has not asked for.
+func (p *proxy) echo(s *session, notices []string) {
+	text := strings.Join(notices, "\n")
+	var update string
+	switch p.show {
+	case showUser:
+		update = fmt.Sprintf(`{"sessionUpdate":"user_message_chunk","content":%s,"messageId":%s}`, textBlock(text), wire.Quote(p.prefix+randomHex(8)))
+	case showNotice:
+		update = fmt.Sprintf(`{"sessionUpdate":"notice","severity":"info","title":"Background task finished","description":%s}`, wire.Quote(text))
+	default:
+		return
+	}
+	p.toEditor(markAdded, message(methodUpdate, fmt.Sprintf(`{"sessionId":%s,"update":%s}`, wire.Quote(s.id), update)))
+}
+
+// ignoring are agents that take no MCP server from their client.
+var ignoring = []string{"pi-acp"}
+
+// note tells the daemon what was decided for the editor, for status.
+func (p *proxy) note(s *session) {
+	name := p.clientName
+	if name == "" {
+		name = "an unnamed editor"
+	}
+	text := fmt.Sprintf("%s: showWake %s", name, p.show)
+	if p.settings.ShowWake == showAuto {
+		_, why := p.autoShow()
+		text += " (auto: " + why + ")"
+	}
+	if p.ignores() {
+		text += "; " + p.agentName + " ignores mcpServers: no task tools"
+	}
+	p.ownerUpdate(s, rpc.OwnerUpdate{Note: &text})
+}
+
+func (p *proxy) ignores() bool {
+	for _, name := range ignoring {
+		if p.agentName == name {
+			return true
+		}
+	}
+	return false
+}
+
+// sayOnce says on stderr, once, what the proxy does.
+func (p *proxy) sayOnce(s *session) {
+	if p.said {
+		return
+	}
+	p.said = true
+	agent := strings.TrimSpace(p.agentName + " " + p.agentVersion)
+	p.logf("background tasks for %s (ACP v%d), preset %s, session %s, daemon %s", agent, p.version, p.o.Scope, s.id, p.link.peer.Version)
+	if p.ignores() {
+		p.logf("%s ignores mcpServers, so its sessions have no task tools", p.agentName)
+	}
+}
+
+// replayed cuts our frame out of what an agent replays as the user's words. It
+// gives nil when nothing is left of the message.
+func (p *proxy) replayed(line []byte, u wire.Span) []byte {
+	content, ok := wire.Get(line, u, "content")
+	if !ok {
+		return line
+	}
+	if all, ok := wire.Elements(line, content); ok {
+		return p.cutBlocks(line, content, all)
+	}
+	at, ok := wire.Get(line, content, "text")
+	if !ok {
+		return line
+	}
+	rest, shown, found := p.cut(wire.String(at.Of(line)))
+	switch {
+	case !found:
+		return line
+	case rest == "" && shown == "":
+		return nil
+	}
+	return wire.Splice(line, wire.Edit{At: at, With: wire.Quote(shown + rest)})
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sidetask/config"
+	"sidetask/daemon"
+	"sidetask/paths"
+	"sidetask/rpc/client"
+	"sidetask/systemd"
+)
+
+// daemonFlags are the flags of `sidetask daemon`. Both are hidden: they are how
+// the daemon is started by other commands (see [client.Autostart]).
+type daemonFlags struct {
+	detach      bool // start the daemon and be gone
+	autostarted bool // be the daemon that was started so
+}
+
+func (p *program) daemonCommand() *cobra.Command {
+	var f daemonFlags
+	cmd := &cobra.Command{
+		Use:   "daemon",
+		Short: "Run the daemon in the foreground (other commands start it by themselves)",
+		Args:  takes(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.detach {
+				return p.detach()
+			}
+			return p.daemon(cmd.Context(), f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.detach, "detach", false, "start it in the background")
+	flags.BoolVar(&f.autostarted, "autostarted", false, "it was started in the background")
+	for _, name := range []string{"detach", "autostarted"} {
+		_ = flags.MarkHidden(name) // fails only for a flag that is not there
+	}
+	cmd.AddCommand(p.stopCommand(), p.restartCommand(), p.reloadCommand())
+	return cmd
+}
+
+// detach is the process between a starter and the daemon.
+func (p *program) detach() error {
+	return client.Detach([]string{"daemon", "--autostarted"})
+}
+
+// daemon runs the daemon until it is stopped, and reports to whoever waits for it.
+func (p *program) daemon(ctx context.Context, f daemonFlags) error {
+	// Both know descriptors by number, so they come before any file is opened.
+	report := client.ReportPipe()
+	service, err := systemd.Take()
+	if err != nil {
+		p.say("what the service manager handed over: %v", err)
+	}
+	err = p.serve(ctx, f, service, func(socket string) {
+		if report != nil {
+			client.Report{Ready: true, Socket: socket}.Write(report)
+		}
+	})
+	if err != nil && report != nil {
+		failed(err).Write(report) // once it was ready this goes nowhere
+	}
+	return err
+}
+
+func (p *program) serve(ctx context.Context, f daemonFlags, service *systemd.Service, ready func(socket string)) error {
+	where, err := paths.Find()
+	if err != nil {
+		return &failure{statusNoDaemon, err, ""}
+	}
+	if where.Warning != "" {
+		p.say("%s", where.Warning)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	err = daemon.Run(ctx, daemon.Options{
+		Paths: where, Version: version(), Executable: exe, Log: p.stderr,
+		Autostarted: f.autostarted, Service: service, Ready: ready,
+	})
+	var bad config.Errors
+	var busy *daemon.BusyError
+	switch {
+	case errors.As(err, &bad):
+		return badConfig(bad)
+	case errors.As(err, &busy):
+		return &failure{client.StatusBusy, err, busy.Hint()}
+	}
+	return err
+}
+
+// badConfig is the failure that a refused configuration file is.
+func badConfig(bad config.Errors) error {
+	return &failure{statusConfig, bad, "mend the file; `sidetask config check` looks at it again"}
+}
+
+// failed is the report of a daemon that did not come up.
+func failed(err error) client.Report {
+	report := client.Report{Error: err.Error(), Status: client.StatusUnavailable}
+	var f *failure
+	if errors.As(err, &f) {
+		report.Hint, report.Status = f.next, f.status
+	}
+	var busy *daemon.BusyError
+	if errors.As(err, &busy) {
+		report.Socket = busy.Socket
+	}
+	report.Error = strings.TrimSpace(report.Error)
+	return report
+}

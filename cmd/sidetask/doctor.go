@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// finding is one line of the doctor: what is so, and what to do about it.
+type finding struct {
+	Level string `json:"level"` // ok, note, warning, error
+	About string `json:"about"`
+	Text  string `json:"text"`
+	Next  string `json:"next,omitempty"`
+}
+
+// doctor collects findings. A check never ends the program: what it cannot find
+// out is a finding, too.
+type doctor struct {
+	p        *program
+	manager  manager
+	findings []finding
+}
+
+func (d *doctor) ok(about, format string, args ...any) { d.add("ok", about, "", format, args...) }
+
+func (d *doctor) note(about, next, format string, args ...any) {
+	d.add("note", about, next, format, args...)
+}
+
+func (d *doctor) warn(about, next, format string, args ...any) {
+	d.add("warning", about, next, format, args...)
+}
+
+func (d *doctor) wrong(about, next, format string, args ...any) {
+	d.add("error", about, next, format, args...)
+}
+
+func (d *doctor) add(level, about, next, format string, args ...any) {
+	d.findings = append(d.findings, finding{level, about, fmt.Sprintf(format, args...), next})
+}
+
+func (p *program) doctorCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check the whole set-up and say what to do",
+		Long: `Checks the installation, configuration, folders, daemon, service, system limits and
+agents, and changes nothing. A daemon is not started for it. The exit status is 1 where
+something is wrong.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			d := &doctor{p: p}
+			d.examine(cmd.Context())
+			if asJSON {
+				if err := p.printJSON(struct {
+					Version  int       `json:"version"`
+					Findings []finding `json:"findings"`
+				}{jsonVersion, d.findings}); err != nil {
+					return err
+				}
+			} else if err := d.print(); err != nil {
+				return err
+			}
+			for _, f := range d.findings {
+				if f.Level == "error" {
+					return exit(statusError)
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	return cmd
+}
+
+func (d *doctor) examine(ctx context.Context) {
+	d.program()
+	settings := d.config()
+	where, ok := d.folders()
+	if ok {
+		d.disk(where.State, settings)
+		d.daemon(ctx)
+	}
+	d.service(ctx)
+	d.limits(settings)
+	d.watches()
+	d.shell(settings)
+	d.agents()
+}
+
+func (d *doctor) print() error {
+	var b strings.Builder
+	for _, f := range d.findings {
+		fmt.Fprintf(&b, "%-8s %-8s %s\n", f.Level, f.About, f.Text)
+		if f.Next != "" {
+			fmt.Fprintf(&b, "%-17s → %s\n", "", f.Next)
+		}
+	}
+	return d.p.print("%s", b.String())
+}

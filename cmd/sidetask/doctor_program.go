@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"sidetask/config"
+	"sidetask/paths"
+	"sidetask/rpc/client"
+)
+
+// program checks the files of the program itself.
+func (d *doctor) program() {
+	self, err := os.Executable()
+	if err != nil {
+		d.wrong("program", "", "its own file is not to be found: %v", err)
+		return
+	}
+	d.ok("program", "%s, version %s", self, version())
+	real, err := filepath.EvalSymlinks(self)
+	if err != nil {
+		real = self
+	}
+	keeper := filepath.Join(filepath.Dir(real), "sidetask-keeper")
+	if info, err := os.Stat(keeper); err != nil || info.Mode().Perm()&0o111 == 0 {
+		d.wrong("program", "install both: `scripts/install`, or `go install ./cmd/...`", "no sidetask-keeper beside it (%s): no command can be started", keeper)
+	}
+	found, err := exec.LookPath("sidetask")
+	switch {
+	case err != nil:
+		d.warn("program", "add "+tilde(filepath.Dir(self))+" to your PATH in your shell's profile", "sidetask is not in your PATH")
+	case !sameFile(found, self):
+		d.warn("program", "remove one, or change the order of your PATH", "`sidetask` in your PATH is another one: %s", found)
+	}
+}
+
+func sameFile(a, b string) bool {
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	two, err := os.Stat(b)
+	return err == nil && os.SameFile(one, two)
+}
+
+// config checks the file; the defaults stand in for one that is refused.
+func (d *doctor) config() *config.Settings {
+	where, err := paths.Find()
+	path := where.Config
+	if path == "" {
+		d.wrong("config", "", "%v", err)
+		return nil
+	}
+	settings, _, err := config.Load(path)
+	var several config.Errors
+	switch {
+	case errors.As(err, &several):
+		for _, one := range several {
+			d.wrong("config", "correct it; `sidetask config check` repeats this", "%v", one)
+		}
+		return nil
+	case err != nil:
+		d.wrong("config", "", "%v", err)
+		return nil
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		d.ok("config", "%s does not exist: the defaults are in force", path)
+	} else {
+		d.ok("config", "%s", path)
+	}
+	return settings
+}
+
+// folders checks where socket and state go, and who else may reach them.
+func (d *doctor) folders() (paths.Paths, bool) {
+	where, err := paths.Find()
+	if err != nil {
+		d.wrong("socket", "", "%v", err)
+		return where, false
+	}
+	if where.Warning != "" {
+		d.warn("socket", "log in as this user: su and sudo make no session of its own", "%s", where.Warning)
+	}
+	for _, dir := range []string{where.Runtime, where.State} {
+		info, err := os.Lstat(dir)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue // made when it is needed
+		case err != nil:
+			d.wrong("folders", "", "%v", err)
+		case !info.IsDir():
+			d.wrong("folders", "move it away", "%s is in the way: it is no folder", dir)
+		case info.Mode().Perm()&0o077 != 0:
+			d.warn("folders", "chmod 700 "+quote(dir), "others may look into %s", dir)
+		}
+	}
+	d.ok("socket", "%s", where.Socket)
+	d.ok("state", "%s", where.State)
+	return where, true
+}
+
+// lowDisk is how much room the spool should have.
+const lowDisk = 1 << 30
+
+// disk checks the room for output.
+func (d *doctor) disk(dir string, settings *config.Settings) {
+	for errors.Is(statError(dir), fs.ErrNotExist) && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+	}
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		d.warn("disk", "", "the room at %s is not known: %v", dir, err)
+		return
+	}
+	free := int64(s.Bavail) * int64(s.Bsize)
+	want := int64(lowDisk)
+	if settings != nil {
+		want = max(want, settings.Commands.SpoolBytes)
+	}
+	if free < want {
+		d.warn("disk", "make room, `sidetask prune`, or a smaller [retention] bytes and [commands] spoolBytes", "only %s left at %s", size(free), dir)
+		return
+	}
+	d.ok("disk", "%s free at %s", size(free), dir)
+}
+
+func statError(path string) error {
+	_, err := os.Stat(path)
+	return err
+}
+
+// daemon asks the one that runs.
+func (d *doctor) daemon(ctx context.Context) {
+	status, err := d.p.look(ctx)
+	if err != nil {
+		d.wrong("daemon", "`sidetask daemon restart`, or see its log", "%v", err)
+		return
+	}
+	if status == nil {
+		d.ok("daemon", "none runs; the next command starts it")
+		return
+	}
+	d.ok("daemon", "pid %d, version %s, %s", status.PID, status.Version, status.Supervisor)
+	switch {
+	case client.Newer(version(), status.Version):
+		d.warn("daemon", "`sidetask daemon restart`; tasks go on", "it is older (%s) than this program (%s)", status.Version, version())
+	case client.Newer(status.Version, version()):
+		d.warn("daemon", "use "+status.Executable, "it is newer (%s) than this program (%s)", status.Version, version())
+	}
+	for _, text := range status.Config.Errors {
+		d.wrong("daemon", "correct the file; the settings of before stay in force until then", "it refuses its configuration: %s", text)
+	}
+	for _, text := range status.Warnings {
+		d.warn("daemon", "", "%s", text)
+	}
+	for _, c := range status.Clients {
+		if c.Notes != "" {
+			d.note("client", "", "%s", clientText(c))
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package registry
+
+import "context"
+
+// Bind names an unnamed owner (API.md, owner/bind). If one of that name exists
+// it keeps its handle, and tokens and tasks of the unnamed one move to it; the
+// handle of before goes on working. Fresh disposes first what an earlier owner
+// of the name left; one with a live host is refused, and the unnamed one stays
+// as it is.
+func (r *Registry) Bind(ctx context.Context, b Binding, host Host) (Handle, error) {
+	hash, err := hashToken(b.Token)
+	if err != nil {
+		return "", err
+	}
+	if b.Session == "" {
+		return "", Errorf(KindInvalid, "invalid session: expected a non-empty string")
+	}
+	if err := checkNames(b.Agent, b.Session); err != nil {
+		return "", err
+	}
+	for {
+		h, stale, err := r.bindOnce(hash, b, host)
+		if err != nil || stale == nil {
+			return h, err
+		}
+		if _, err := r.Dispose(ctx, stale.Handle, "replaced by a fresh session of the same id"); err != nil {
+			return "", err
+		}
+	}
+}
+
+// bindOnce binds, or says what must be disposed first.
+func (r *Registry) bindOnce(hash [32]byte, b Binding, host Host) (Handle, *owner, error) {
+	r.mu.Lock()
+	defer r.unlock()
+	if r.phase != open {
+		return "", nil, ErrShuttingDown
+	}
+	o := r.byTokenLocked(hash)
+	if o == nil || o.disposed != nil {
+		return "", nil, Errorf(KindOwnerGone, "this token is not registered; register it first")
+	}
+	if b.Agent == "" {
+		b.Agent = o.Agent
+	}
+	key := name{b.Agent, b.Session}
+	switch {
+	case o.Session != "" && key == (name{o.Agent, o.Session}):
+		return o.Handle, nil, nil // said again
+	case o.Session != "":
+		return "", nil, Errorf(KindUnauthorized, "owner %s is session %q of %q already", o.Handle, o.Session, o.Agent)
+	}
+	known := r.names[key]
+	if known == nil {
+		t := r.transitionLocked()
+		next := o.OwnerRecord
+		next.Agent, next.Session = b.Agent, b.Session
+		r.putNamed(t, o, next)
+		return o.Handle, nil, t.commit()
+	}
+	if b.Fresh {
+		if known.host != nil {
+			return "", nil, Errorf(KindUnauthorized, "session %q of %q has a live host; a fresh session cannot have its id", b.Session, b.Agent)
+		}
+		return "", known, nil
+	}
+	if err := known.takeable(host, b.Takeover); err != nil {
+		return "", nil, err
+	}
+	return known.Handle, nil, r.mergeLocked(known, o)
+}
+
+// mergeLocked moves everything of an unnamed owner to a named one, which gets
+// its host.
+func (r *Registry) mergeLocked(known, o *owner) error {
+	t := r.transitionLocked()
+	next := known.OwnerRecord
+	if known.host != nil && known.host != o.host { // taken over
+		next.Tokens = nil
+	}
+	for _, hash := range o.Tokens {
+		next.Tokens = withToken(next.Tokens, hash)
+	}
+	next.Scope, next.Title, next.Cwd, next.LostAt = o.Scope, o.Title, o.Cwd, o.LostAt
+	r.returnLeases(t, known, nil)
+	t.then(func() { r.removeOwnerLocked(o); r.aliases[o.Handle] = known.Handle })
+	r.putNamed(t, known, next)
+	moved := ordered(o.starting, o.live, o.finished)
+	for _, rec := range moved {
+		next := rec.Record
+		next.Owner = known.Handle
+		t.then(func() { r.unindexLocked(rec); rec.owner = known })
+		t.put(rec, next)
+		if !rec.Starting {
+			t.announce(&next)
+		}
+	}
+	t.change.DropOwners = append(t.change.DropOwners, o.Handle)
+	if err := t.commit(); err != nil {
+		return err
+	}
+	for w := range o.waits {
+		w.by = known
+		known.waits[w] = true
+	}
+	if o.host != nil {
+		r.hostLocked(known, o.host)
+	} else {
+		known.host, known.lostAt, known.awayAt = nil, o.lostAt, o.awayAt
+	}
+	known.env, known.note = o.env, o.note
+	signal(&o.bell) // who waited there looks again, at the new owner
+	signal(&o.settled)
+	if len(moved) > 0 {
+		r.announceLocked(known)
+	}
+	return nil
+}

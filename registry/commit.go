@@ -1,0 +1,127 @@
+package registry
+
+import "slices"
+
+// keptLog is how many changes are kept for observers who come back; trimStep
+// how many more may pile up before the oldest are dropped together.
+const (
+	keptLog  = 100_000
+	trimStep = 1_000
+)
+
+// transition is one change of the state, put together under the lock: first
+// the whole of it goes to the store, and only then, and only if that worked,
+// to memory.
+type transition struct {
+	r      *Registry
+	change Change
+	apply  []func() // in order, after the commit
+}
+
+// transitionLocked begins a transition. r.mu must be held until its commit.
+func (r *Registry) transitionLocked() *transition { return &transition{r: r} }
+
+// put replaces what is kept of a record.
+func (t *transition) put(rec *record, next Record) {
+	t.change.Tasks = append(t.change.Tasks, next)
+	t.apply = append(t.apply, func() {
+		rec.Record = next
+		t.r.indexLocked(rec)
+	})
+}
+
+// drop takes a record away; one with an id is announced to observers.
+func (t *transition) drop(rec *record) {
+	t.change.DropTasks = append(t.change.DropTasks, rec.row)
+	if rec.ID != "" {
+		t.log(LogEntry{Row: rec.row, Removed: &Removed{ID: rec.ID, Owner: rec.Owner, Scope: rec.Scope}})
+	}
+	t.apply = append(t.apply, func() { t.r.forgetLocked(rec) })
+}
+
+// putOwner replaces what is kept of an owner.
+func (t *transition) putOwner(o *owner, next OwnerRecord) {
+	t.change.Owners = append(t.change.Owners, next)
+	t.apply = append(t.apply, func() { o.OwnerRecord = next })
+}
+
+// announce gives the change of a record its number in the log.
+func (t *transition) announce(next *Record) {
+	t.log(LogEntry{Row: next.Row, Status: next.Status, Detail: next.Detail, FinishedAt: next.FinishedAt})
+}
+
+// log appends an entry; the next free number is its Seq.
+func (t *transition) log(e LogEntry) {
+	e.Seq = t.nextSeq()
+	t.change.Log = append(t.change.Log, e)
+}
+
+// nextSeq is the number that the next entry will get.
+func (t *transition) nextSeq() int64 { return t.r.seq + int64(len(t.change.Log)) + 1 }
+
+// then runs in memory after the commit.
+func (t *transition) then(f func()) { t.apply = append(t.apply, f) }
+
+// commit writes the transition and applies it. A failed one changes nothing.
+func (t *transition) commit() error {
+	r := t.r
+	if r.phase == closed {
+		return ErrShuttingDown
+	}
+	t.change.DropTasks = append(t.change.DropTasks, r.orphans...)
+	trim := r.changes.trim(len(t.change.Log))
+	t.change.TrimLog = trim
+	if err := r.store.Commit(t.change); err != nil {
+		return err
+	}
+	r.orphans = nil
+	for kind, n := range t.change.Counters {
+		r.counters[kind] = n
+	}
+	r.nextRow = max(r.nextRow, t.change.NextRow)
+	r.nextOwner = max(r.nextOwner, t.change.NextOwner)
+	for _, f := range t.apply {
+		f()
+	}
+	if n := len(t.change.Log); n > 0 {
+		r.seq = t.change.Log[n-1].Seq
+		r.changes.append(t.change.Log, trim)
+	}
+	return nil
+}
+
+// changeLog is the kept end of the numbered log.
+type changeLog struct {
+	entries []LogEntry // ascending, no gaps
+	last    int64      // Seq of the newest, also when there is none
+	grown   chan struct{}
+	readers int // subscriptions that are open
+}
+
+func (l *changeLog) restore(entries []LogEntry, last int64) {
+	l.entries, l.last, l.grown = slices.Clone(entries), last, make(chan struct{})
+}
+
+// first is the Seq of the oldest entry.
+func (l *changeLog) first() int64 { return l.last - int64(len(l.entries)) + 1 }
+
+// trim says before which Seq entries go when more are added; 0 = none.
+func (l *changeLog) trim(more int) int64 {
+	if len(l.entries)+more <= keptLog+trimStep {
+		return 0
+	}
+	return l.last + int64(more) - keptLog + 1
+}
+
+func (l *changeLog) append(more []LogEntry, trim int64) {
+	if trim > 0 {
+		// A copy: the old array would keep everything alive that was trimmed.
+		l.entries = slices.Clone(l.entries[min(trim-l.first(), int64(len(l.entries))):])
+	}
+	l.entries = append(l.entries, more...)
+	l.last = more[len(more)-1].Seq
+	if l.readers > 0 {
+		close(l.grown)
+		l.grown = make(chan struct{})
+	}
+}

@@ -1,0 +1,105 @@
+package registry
+
+// findLocked looks a task up: unknown before foreign (T27, T28).
+func (r *Registry) findLocked(c Caller, id string) (*record, error) {
+	rec := r.ids[id]
+	if rec == nil {
+		return nil, unknownTask(id)
+	}
+	if !r.sees(c, rec.Owner) {
+		return nil, Errorf(KindForeignTask, "task %s belongs to another session", id)
+	}
+	return rec, nil
+}
+
+// sees reports whether the caller may see the tasks of an owner: an owner its
+// own and the unowned (T24, T29), the operator all.
+func (r *Registry) sees(c Caller, h Handle) bool {
+	own, agent := c.Owner()
+	if !agent || h == Nobody || own == h {
+		return true
+	}
+	o, err := r.ownerLocked(own)
+	return err == nil && o.Handle == h
+}
+
+// Get is a snapshot; it changes nothing (T26).
+func (r *Registry) Get(c Caller, id string) (Task, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	rec, err := r.findLocked(c, id)
+	if err != nil {
+		return Task{}, err
+	}
+	return rec.snapshot(), nil
+}
+
+// List gives the live tasks, with all also the finished ones, in the order of
+// their registration. An owner sees its own and the unowned (T24), the
+// operator all.
+func (r *Registry) List(c Caller, all bool) []Task {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var sets []map[Row]*record
+	if h, agent := c.Owner(); !agent {
+		sets = append(sets, r.live)
+		if all {
+			for _, o := range r.owners {
+				sets = append(sets, o.finished)
+			}
+		}
+	} else {
+		nobody := r.owners[Nobody]
+		sets = append(sets, nobody.live)
+		if all {
+			sets = append(sets, nobody.finished)
+		}
+		if o, err := r.ownerLocked(h); err == nil && o != nobody {
+			sets = append(sets, o.live)
+			if all {
+				sets = append(sets, o.finished)
+			}
+		}
+	}
+	return snapshots(ordered(sets...))
+}
+
+func snapshots(records []*record) []Task {
+	tasks := make([]Task, len(records))
+	for i, rec := range records {
+		tasks[i] = rec.snapshot()
+	}
+	return tasks
+}
+
+// Facts asks the task's producer what it knows now.
+func (r *Registry) Facts(t Task) Facts {
+	r.mu.Lock()
+	p := r.producers[t.Producer]
+	r.mu.Unlock()
+	if p == nil {
+		return Facts{}
+	}
+	return p.Facts(t.Row)
+}
+
+// Counts counts tasks by what they do, and the registered owners.
+type Counts struct {
+	Starting, Running, Stopping, Finished int
+	Owners                                int
+}
+
+// Counts says how many there are now.
+func (r *Registry) Counts() Counts {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := Counts{Starting: r.starting, Finished: r.finished, Owners: len(r.owners) - 2}
+	for _, rec := range r.live {
+		if rec.Status == Stopping {
+			c.Stopping++
+		} else {
+			c.Running++
+		}
+	}
+	return c
+}

@@ -1,0 +1,116 @@
+package registry
+
+import "time"
+
+// retryAfter is how long a settlement waits that the store refused.
+const retryAfter = time.Second
+
+// Settle commits the end of a task; the first outcome wins (T59). Called
+// during the task's start it is held until the id is committed (T66). It has
+// no error: what the store refuses (a full disk) is tried again until it
+// works, and the task is live until then.
+func (r *Registry) Settle(row Row, o Outcome) {
+	r.mu.Lock()
+	defer r.unlock()
+	rec := r.rows[row]
+	if rec == nil || rec.Status.Terminal() {
+		return
+	}
+	if rec.failing {
+		r.dropStartLocked(rec)
+		return
+	}
+	if rec.Starting {
+		if rec.held == nil {
+			rec.held = &o
+		}
+		return
+	}
+	if _, later := r.pending[row]; !later {
+		r.settleLocked(rec, o)
+	}
+}
+
+// settleLocked makes one settlement in the order of T60.
+func (r *Registry) settleLocked(rec *record, o Outcome) {
+	if o.EndedAt == 0 {
+		o.EndedAt = r.millis() // now, also when it must be tried again
+	}
+	t := r.transitionLocked()
+	next := r.endedLocked(rec, o, t.nextSeq())
+	waiting := rec.waitingLocked()
+	t.then(func() { rec.claims += reporters(waiting) })
+	t.put(rec, next)
+	t.announce(&next)
+	if err := t.commit(); err != nil {
+		r.log.Error("the end of a task could not be recorded; trying again", "task", rec.ID, "error", err)
+		r.pending[rec.row] = o
+		r.armLocked()
+		return
+	}
+	delete(r.pending, rec.row)
+	snapshot := rec.snapshot()
+	rec.waiters = nil
+	for _, w := range waiting {
+		w.result = &snapshot
+		w.release()
+	}
+	signal(&rec.owner.settled)
+	r.announceLocked(rec.owner)
+	if r.phase != open { // T80
+		return
+	}
+	r.completeLocked(rec.owner, snapshot)
+	if rec.due() {
+		r.ringLocked(rec.owner)
+	}
+}
+
+// endedLocked is the record after an outcome.
+func (r *Registry) endedLocked(rec *record, o Outcome, seq int64) Record {
+	if !o.Status.Terminal() {
+		r.log.Error("a producer settled a task with a status that is no end", "task", rec.ID, "status", o.Status)
+		detail := "the producer gave no valid outcome"
+		o = Outcome{Status: Failed, Detail: &detail, EndedAt: o.EndedAt}
+	}
+	next := rec.Record
+	next.Status, next.Detail, next.ExitCode, next.Signal = o.Status, o.Detail, o.ExitCode, o.Signal
+	// A clock that was set back must not end a task before its start (T104).
+	next.FinishedAt = max(o.EndedAt, next.StartedAt)
+	next.Ended = seq
+	if next.Cause == "" && rec.byUser > 0 && rec.Status == Running {
+		next.Cause = causeUser // the kill is on its way (T43)
+	}
+	if next.Status == Killed && next.Cause != "" {
+		cause := next.Cause
+		next.Detail = &cause
+	}
+	if rec.owner.inbox() {
+		next.Notice = Waiting
+	}
+	return next
+}
+
+// Details of tasks that were cancelled by somebody but their owner.
+const (
+	causeUser   = "killed by the user"
+	causeLost   = "owner lost"
+	causeDaemon = "daemon stopped"
+)
+
+// Changed announces that a producer's [Facts] of a task changed.
+func (r *Registry) Changed(row Row) {
+	r.mu.Lock()
+	defer r.unlock()
+	rec := r.rows[row]
+	if rec == nil || rec.Starting {
+		return
+	}
+	t := r.transitionLocked()
+	t.announce(&rec.Record)
+	if err := t.commit(); err != nil {
+		r.log.Error("a change could not be recorded for observers", "task", rec.ID, "error", err)
+		return
+	}
+	r.announceLocked(rec.owner)
+}

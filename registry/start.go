@@ -1,0 +1,285 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// Spec is what a start asks for (T3).
+type Spec struct {
+	Kind        string
+	Label       string
+	OutputLimit any // nil = none; else a JSON value as it was given, checked by T11
+	Stream      bool
+	Shared      bool   // unowned: the operator only
+	Key         string // idempotency: the same key of the same owner gives the same task
+	Producer    string // name under which it was added
+}
+
+// maxKey bounds an idempotency key, in bytes.
+const maxKey = 256
+
+// Start admits a task and runs it (T8 to T17). The row is committed first, then
+// run is called with it, outside the lock and at most once (T16), then the id
+// is committed. What run returns comes back unchanged, and nothing is left of
+// the task (T15). A start of a key that is known gives that task, whatever has
+// become of it.
+func (r *Registry) Start(ctx context.Context, c Caller, s Spec, run func(Row) error) (Task, error) {
+	if len(s.Key) > maxKey {
+		return Task{}, Errorf(KindInvalid, "invalid key: %d bytes, at most %d", len(s.Key), maxKey)
+	}
+	r.mu.Lock()
+	rec, known, err := r.reserveLocked(ctx, c, s)
+	r.unlock()
+	if err != nil || known != nil {
+		if known != nil {
+			return *known, nil
+		}
+		return Task{}, err
+	}
+	if err := run(rec.row); err != nil {
+		r.mu.Lock()
+		defer r.unlock()
+		r.dropStartLocked(rec)
+		return Task{}, err
+	}
+	t, err := r.register(rec)
+	if err != nil {
+		r.abandon(rec, err)
+	}
+	return t, err
+}
+
+// reserveLocked makes the preflight in the order of T8 and commits the row. It
+// gives the lock up while a start of the same key is under way.
+func (r *Registry) reserveLocked(ctx context.Context, c Caller, s Spec) (*record, *Task, error) {
+	for {
+		if r.phase != open {
+			return nil, nil, ErrShuttingDown
+		}
+		o, err := r.payerLocked(c, s)
+		if err != nil {
+			return nil, nil, err
+		}
+		if same := o.keys[s.Key]; s.Key != "" && same != nil {
+			if !same.Starting {
+				t := same.snapshot()
+				return nil, &t, nil
+			}
+			if err := r.awaitStartLocked(ctx, same); err != nil {
+				return nil, nil, err
+			}
+			continue
+		}
+		limit, err := r.preflightLocked(o, s)
+		if err != nil {
+			return nil, nil, err
+		}
+		if ctx.Err() != nil { // T188: aborted before anything began
+			return nil, nil, ErrWaitAborted
+		}
+		rec, err := r.commitStartLocked(o, s, limit)
+		return rec, nil, err
+	}
+}
+
+// payerLocked is the owner of the task to be.
+func (r *Registry) payerLocked(c Caller, s Spec) (*owner, error) {
+	h, agent := c.Owner()
+	switch {
+	case agent && s.Shared:
+		return nil, Errorf(KindUnauthorized, "only the operator may start a task that every agent sees")
+	case agent:
+		return r.ownerLocked(h)
+	case s.Shared:
+		return r.owners[Nobody], nil
+	}
+	return r.owners[OperatorHandle], nil
+}
+
+func (r *Registry) awaitStartLocked(ctx context.Context, rec *record) error {
+	started := rec.started
+	r.unlock()
+	defer r.mu.Lock()
+	select {
+	case <-started:
+		return nil
+	case <-ctx.Done():
+		return ErrWaitAborted
+	}
+}
+
+// preflightLocked checks what may refuse a start, in the order of T8.
+func (r *Registry) preflightLocked(o *owner, s Spec) (limit int64, err error) {
+	if o.Handle != OperatorHandle && !r.serves(o.Scope) {
+		return 0, Errorf(KindNoController, "%s", ErrNoController.Message)
+	}
+	if s.Kind == "" {
+		return 0, Errorf(KindInvalid, "invalid task kind: expected a non-empty string")
+	}
+	if s.Label == "" {
+		return 0, Errorf(KindInvalid, "invalid task label: expected a non-empty string")
+	}
+	if limit, err = outputLimit(s.OutputLimit); err != nil {
+		return 0, err
+	}
+	if o.inbox() && (o.host == nil || o.disposed != nil) {
+		return 0, Errorf(KindOwnerGone, "%s", ErrOwnerGone.Message)
+	}
+	if r.producers[s.Producer] == nil {
+		return 0, missing(s.Producer).err()
+	}
+	most := r.limit()
+	if o.Handle != OperatorHandle && int64(len(o.live)+len(o.starting)) >= most {
+		return 0, Errorf(KindLimitReached, "background task limit reached for this owner (limit: %d); use task_kill to stop an unneeded task, wait for it to finish, then retry", most)
+	}
+	return limit, nil
+}
+
+func (r *Registry) commitStartLocked(o *owner, s Spec, limit int64) (*record, error) {
+	rec := &record{row: r.nextRow, owner: o, started: make(chan struct{})}
+	next := Record{
+		Task: Task{
+			Row: r.nextRow, Kind: s.Kind, Label: s.Label, OutputLimit: limit, Owner: o.Handle, Scope: o.Scope,
+			Producer: s.Producer, Stream: s.Stream, Status: Running, StartedAt: r.millis(),
+		},
+		Starting: true, Key: s.Key,
+	}
+	t := r.transitionLocked()
+	t.put(rec, next)
+	t.change.NextRow = r.nextRow + 1
+	if err := t.commit(); err != nil {
+		return nil, fmt.Errorf("the task was not started: %w", err)
+	}
+	r.rows[rec.row] = rec
+	return rec, nil
+}
+
+// register gives a row that runs its id (T17), and commits an end that came
+// meanwhile (T66).
+func (r *Registry) register(rec *record) (Task, error) {
+	r.mu.Lock()
+	defer r.unlock()
+	if rec.gone {
+		return Task{}, Errorf(KindOwnerGone, "the owner was disposed while the task started")
+	}
+	n := r.counters[rec.Kind] + 1
+	t := r.transitionLocked()
+	next := rec.Record
+	next.ID, next.Starting, next.Registered = rec.Kind+"-"+strconv.FormatInt(n, 10), false, t.nextSeq()
+	t.put(rec, next)
+	t.announce(&next)
+	t.change.Counters = map[string]int64{rec.Kind: n}
+	if err := t.commit(); err != nil {
+		return Task{}, fmt.Errorf("the task was stopped, it could not be recorded: %w", err)
+	}
+	r.startedLocked(rec)
+	r.announceLocked(rec.owner)
+	snapshot := rec.snapshot()
+	if held := rec.held; held != nil {
+		rec.held = nil
+		r.settleLocked(rec, *held)
+	}
+	return snapshot, nil
+}
+
+// startedLocked wakes who waits for the end of a start.
+func (r *Registry) startedLocked(rec *record) {
+	signal(&rec.started)
+	signal(&rec.owner.settled)
+}
+
+// dropStartLocked forgets a row that never ran. Where the store refuses even
+// that, it is told again with the next commit.
+func (r *Registry) dropStartLocked(rec *record) {
+	if rec.gone {
+		return
+	}
+	t := r.transitionLocked()
+	t.drop(rec)
+	if err := t.commit(); err != nil {
+		r.log.Error("a start that failed could not be taken back yet", "row", rec.row, "error", err)
+		r.orphans = append(r.orphans, rec.row)
+		r.forgetLocked(rec)
+	}
+	r.startedLocked(rec)
+}
+
+// abandon ends work that could not be recorded: it keeps its slot until it has
+// ended, and is forgotten then.
+func (r *Registry) abandon(rec *record, why error) {
+	r.mu.Lock()
+	if rec.gone {
+		r.unlock()
+		return
+	}
+	rec.failing = true
+	ended := rec.held != nil
+	p := r.producerLocked(rec)
+	if ended {
+		r.dropStartLocked(rec)
+	}
+	r.unlock()
+	if ended {
+		return
+	}
+	reason := "the task could not be recorded"
+	if err := p.Cancel(r.life, rec.row, &reason); err != nil {
+		r.log.Error("work that could not be recorded could not be cancelled and may be orphaned", "row", rec.row, "why", why, "error", err)
+		r.mu.Lock()
+		defer r.unlock()
+		r.dropStartLocked(rec)
+	}
+}
+
+// outputLimit checks T11.
+func outputLimit(v any) (int64, error) {
+	f, text := number(v)
+	if v == nil {
+		return 0, nil
+	}
+	if !(f >= 1 && f <= 1<<53-1) || f != math.Trunc(f) {
+		return 0, Errorf(KindInvalid, "invalid outputLimitBytes: expected a positive safe integer, got %s", text)
+	}
+	return int64(f), nil
+}
+
+// number takes a JSON value for a number (NaN where it is none) and for the
+// text that an error shows.
+func number(v any) (float64, string) {
+	if raw, ok := v.(json.RawMessage); ok {
+		var decoded any
+		if err := json.Unmarshal(raw, &decoded); err != nil {
+			return math.NaN(), string(raw)
+		}
+		v = decoded
+	}
+	switch n := v.(type) {
+	case int:
+		return float64(n), strconv.Itoa(n)
+	case int64:
+		return float64(n), strconv.FormatInt(n, 10)
+	case float64:
+		return n, jsonNumber(n)
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return math.NaN(), fmt.Sprint(v)
+	}
+	return math.NaN(), string(text)
+}
+
+// jsonNumber writes a number as JSON does, NaN and the infinities as null.
+func jsonNumber(f float64) string {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return "null"
+	}
+	text, err := json.Marshal(f + 0) // -0 is written as 0
+	if err != nil {
+		return "null"
+	}
+	return string(text)
+}

@@ -1,0 +1,137 @@
+package server
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+
+	"sidetask/registry"
+	"sidetask/rpc"
+	"sidetask/tools"
+)
+
+// maxToken bounds a token; ours have 32 bytes.
+const maxToken = 256
+
+var errBound = rpc.Errorf(rpc.CodeUnauthorized, "this connection is bound to one owner: it can act as no other")
+
+func sameToken(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+
+// tokenOf is the token that a call acts with: that of the connection where it
+// is bound; "" for a call by session, or of the operator.
+func (c *call) tokenOf(as rpc.As) (string, error) {
+	bound := c.conn.boundTo()
+	if bound == "" {
+		if len(as.Token) > maxToken {
+			return "", rpc.Errorf(rpc.CodeInvalidParams, "invalid token: %d bytes, at most %d", len(as.Token), maxToken)
+		}
+		return as.Token, nil
+	}
+	if as.Session != "" || as.Agent != "" || as.Token != "" && !sameToken(as.Token, bound) {
+		return "", errBound
+	}
+	return bound, nil
+}
+
+// caller says who makes a call (API.md, Who is calling).
+func (c *call) caller(as rpc.As) (registry.Caller, error) {
+	token, err := c.tokenOf(as)
+	if err != nil {
+		return registry.Caller{}, err
+	}
+	if token == "" {
+		return c.bySession(as)
+	}
+	handle, err := c.registry().ByToken(token)
+	if err != nil {
+		return registry.Caller{}, err
+	}
+	return registry.AsOwner(handle), nil
+}
+
+func (c *call) bySession(as rpc.As) (registry.Caller, error) {
+	if as.Session == "" {
+		if as.Agent != "" {
+			return registry.Caller{}, rpc.Errorf(rpc.CodeInvalidParams, "invalid params: agent without session")
+		}
+		return registry.AsOperator(), nil
+	}
+	handle, err := c.registry().Named(as.Agent, as.Session)
+	if err != nil {
+		return registry.Caller{}, err
+	}
+	return registry.AsOwner(handle), nil
+}
+
+// awaitCaller is caller for what a model does: a token that is unknown or has
+// no host is waited for (registry.AwaitToken).
+func (c *call) awaitCaller(as rpc.As) (registry.Caller, error) {
+	token, err := c.tokenOf(as)
+	if err != nil {
+		return registry.Caller{}, err
+	}
+	if token == "" {
+		return c.bySession(as)
+	}
+	if handle, err := c.registry().ByToken(token); err == nil {
+		if owner, ok := c.registry().Owner(handle); ok && owner.Host != nil {
+			return registry.AsOwner(handle), nil
+		}
+	}
+	if err := c.waits(); err != nil {
+		return registry.Caller{}, err
+	}
+	handle, err := c.registry().AwaitToken(c.ctx, token)
+	if err != nil {
+		return registry.Caller{}, err
+	}
+	return registry.AsOwner(handle), nil
+}
+
+// owner is the owner that a call must act as.
+func (c *call) owner(as rpc.As) (registry.Handle, error) {
+	caller, err := c.caller(as)
+	if err != nil {
+		return "", err
+	}
+	handle, ok := caller.Owner()
+	if !ok {
+		return "", rpc.Errorf(rpc.CodeInvalidParams, "%s needs an owner: give its token, or its session", c.method)
+	}
+	return handle, nil
+}
+
+func (c *call) registry() *registry.Registry { return c.conn.server.engine.Registry }
+
+// codes of the registry's errors (API.md, Errors).
+var codes = map[registry.Kind]int{
+	registry.KindInvalid:        rpc.CodeInvalidParams,
+	registry.KindUnknownTask:    rpc.CodeUnknownTask,
+	registry.KindForeignTask:    rpc.CodeForeignTask,
+	registry.KindLimitReached:   rpc.CodeLimitReached,
+	registry.KindNoController:   rpc.CodeNoController,
+	registry.KindUnauthorized:   rpc.CodeUnauthorized,
+	registry.KindOwnerGone:      rpc.CodeOwnerGone,
+	registry.KindShuttingDown:   rpc.CodeShuttingDown,
+	registry.KindProducerFailed: rpc.CodeProducerFailed,
+	registry.KindAborted:        rpc.CodeAborted,
+}
+
+// wireError makes the error object of an error.
+func wireError(err error) *rpc.Error {
+	var known *registry.Error // before the wire's: a producer's own error may be inside
+	var wire *rpc.Error
+	switch {
+	case errors.As(err, &known):
+		if code, ok := codes[known.Kind]; ok {
+			return rpc.Errorf(code, "%s", known.Message)
+		}
+	case errors.As(err, &wire):
+		return wire
+	case errors.Is(err, tools.ErrDenied):
+		return rpc.Errorf(rpc.CodeUnauthorized, "%s", err.Error())
+	case errors.Is(err, context.Canceled):
+		return rpc.Errorf(rpc.CodeAborted, "wait aborted")
+	}
+	return rpc.Errorf(rpc.CodeInternal, "%s", err.Error())
+}

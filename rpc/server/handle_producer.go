@@ -1,0 +1,68 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"sidetask/producer"
+	"sidetask/registry"
+	"sidetask/rpc"
+)
+
+// Cancel asks the client to stop a task of its own (producer.Conn).
+func (c *conn) Cancel(ctx context.Context, id string, reason *string) error {
+	var any json.RawMessage
+	err := c.ask(ctx, rpc.MethodTaskCancel, rpc.TaskCancel{ID: id, Reason: reason}, &any)
+	var own *rpc.Error
+	if errors.As(err, &own) {
+		return errors.New(own.Message)
+	}
+	return err
+}
+
+func taskRegister(c *call, p rpc.TaskRegister) (any, error) {
+	by, err := c.awaitCaller(p.As)
+	if err != nil {
+		return nil, err
+	}
+	if len(p.Label) > maxLabel {
+		return nil, rpc.Errorf(rpc.CodeInvalidParams, "invalid task label: %d bytes, at most %d", len(p.Label), maxLabel)
+	}
+	c.conn.stay()
+	task, key, started, err := c.conn.server.engine.Outside.Register(c.ctx, by, producer.Registration{
+		Kind: p.Kind, Label: p.Label, Stream: p.Stream, Shared: p.Shared, OutputLimit: optional(p.OutputLimitBytes),
+	}, c.conn)
+	if err != nil {
+		return nil, err
+	}
+	c.after = append(c.after, started)
+	return rpc.TaskRegistered{Task: c.snapshot(task, by), Key: key}, nil
+}
+
+// maxLabel bounds the label of an outside producer's task.
+const maxLabel = 1 << 20
+
+func taskAppend(c *call, p rpc.TaskAppend) (any, error) {
+	if err := c.conn.server.engine.Outside.Append(c.conn, p.ID, p.Text); err != nil {
+		return nil, err
+	}
+	return rpc.Empty{}, nil
+}
+
+func taskSettle(c *call, p rpc.TaskSettle) (any, error) {
+	outcome := registry.Outcome{Status: registry.Status(p.Status), Detail: p.Detail}
+	if err := c.conn.server.engine.Outside.Settle(c.conn, p.ID, outcome, p.Output); err != nil {
+		return nil, err
+	}
+	return rpc.Empty{}, nil
+}
+
+func taskResume(c *call, p rpc.TaskResume) (any, error) {
+	c.conn.stay()
+	task, err := c.conn.server.engine.Outside.Resume(c.conn, p.ID, p.Key)
+	if err != nil {
+		return nil, err
+	}
+	return rpc.TaskResult{Task: public(task)}, nil
+}
