@@ -62,7 +62,7 @@ var badFiles = []struct {
 	{"head alone", "[commands]\nkeepHeadBytes = 67108864", []string{`2:1: keepHeadBytes (67108864) must be less than spoolBytes (67108864)`}},
 	{"shell", "[commands]\nshell = \"bin/sh\"\nmemoryMax = \"4 GB\"\ncpuMax = \"2\"\npidsMax = -1", []string{
 		`2:1: shell ("bin/sh") must be the name of a program or an absolute path`,
-		`3:1: memoryMax ("4 GB") must be a size such as "512M" or "4G", a share such as "50%", or "" for none`,
+		`3:1: memoryMax ("4 GB") must be a number of bytes, or one with K, M, G or T after it such as "4G", or "" for none`,
 		`4:1: cpuMax ("2") must be a share of one processor such as "200%", or "" for none`,
 		`5:1: pidsMax (-1) must be a whole number of processes, 0 to 4194304`,
 	}},
