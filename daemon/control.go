@@ -37,9 +37,7 @@ func (d *daemon) Status(context.Context) (rpc.DaemonStatus, error) {
 	if d.options.Paths.Warning != "" {
 		status.Warnings = append(status.Warnings, d.options.Paths.Warning)
 	}
-	if d.process.Polling() {
-		status.Warnings = append(status.Warnings, "inotify is not to be had (fs.inotify.max_user_instances is used up): ends of commands are looked for four times a second")
-	}
+	status.Warnings = append(status.Warnings, d.process.Warnings()...)
 	return status, nil
 }
 
