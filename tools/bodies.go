@@ -83,6 +83,9 @@ func (p *pass) output() (rendering, error) {
 	if args.ID == "" {
 		return rendering{}, emptyID()
 	}
+	if p.tools.policies.asks(p.From, args.ID) {
+		return rendering{}, invalid("task %s is being read by the call that this policy is asked about; task/tail takes nothing and can be used", args.ID)
+	}
 	var waited *registry.Receipt
 	if args.Wait {
 		until, err := pattern(args.Until)

@@ -30,6 +30,7 @@ import (
 type rig struct {
 	t        *testing.T
 	dir      string
+	store    registry.Store // nil: a real database
 	commands *fakeCommands
 	live     *config.Live
 	registry *registry.Registry
@@ -61,8 +62,11 @@ func (g *rig) start(text string) {
 	var err error
 	g.live, err = config.Open(file, nil)
 	g.check(err)
-	kept, err := store.Open(filepath.Join(g.dir, "db"))
-	g.check(err)
+	kept := g.store
+	if kept == nil {
+		kept, err = store.Open(filepath.Join(g.dir, "db"))
+		g.check(err)
+	}
 	g.registry, err = registry.Open(registry.Options{
 		Store: kept,
 		Limit: func() int64 { return g.live.Current().Limits.MaxConcurrentTasksPerOwner },
@@ -143,6 +147,8 @@ func (g *rig) check(err error) {
 type fakeCommands struct {
 	registry *registry.Registry
 	registry2
+	readError error // of each read
+
 	mu    sync.Mutex
 	texts map[registry.Row]string
 	last  tools.Command
@@ -182,6 +188,9 @@ func (f *fakeCommands) EndLeftovers(registry.Row) (int, error)              { re
 func (f *fakeCommands) Read(row registry.Row, req registry.ReadRequest) (registry.Reading, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.readError != nil {
+		return registry.Reading{}, f.readError
+	}
 	text := f.texts[row]
 	unread := text[min(req.From, int64(len(text))):]
 	reading := registry.Reading{Text: unread, Next: int64(len(text))}
