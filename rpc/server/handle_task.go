@@ -205,7 +205,7 @@ func after(tasks []registry.Task, mark string) []registry.Task {
 }
 
 func taskGet(c *call, p rpc.TaskRef) (any, error) {
-	by, id, err := c.task(p.TaskRef)
+	by, id, err := c.task(p)
 	if err != nil {
 		return nil, err
 	}
