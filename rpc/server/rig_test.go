@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -60,7 +61,7 @@ func (g *rig) start(text string) {
 		g.check(os.WriteFile(file, []byte(text), 0o600))
 	}
 	var err error
-	g.live, err = config.Open(file, nil)
+	g.live, err = config.Open(file, slog.New(slog.DiscardHandler))
 	g.check(err)
 	kept := g.store
 	if kept == nil {
@@ -94,6 +95,7 @@ func (g *rig) start(text string) {
 	g.daemon = &fakeDaemon{}
 	g.server = New(Engine{
 		Registry: g.registry, Wakeup: g.wakeup, Tools: g.tools, Outside: g.outside, Live: g.live, Daemon: g.daemon, Version: "test",
+		Log: slog.New(slog.NewTextHandler(g.t.Output(), nil)),
 	})
 	g.path = filepath.Join(g.dir, "s")
 	listener, err := Listen(g.path, paths.Private)
@@ -473,3 +475,6 @@ func text(t *testing.T, r rpc.ToolsCallResult) string {
 	}
 	return r.Content[0].Text
 }
+
+// tasks are all tasks.
+func (g *rig) tasks() []registry.Task { return g.registry.List(registry.AsOperator(), true) }
