@@ -37,9 +37,7 @@ func (d *daemon) Status(context.Context) (rpc.DaemonStatus, error) {
 	if d.options.Paths.Warning != "" {
 		status.Warnings = append(status.Warnings, d.options.Paths.Warning)
 	}
-	if d.process.Polling() {
-		status.Warnings = append(status.Warnings, "inotify is not to be had (fs.inotify.max_user_instances is used up): ends of commands are looked for four times a second")
-	}
+	status.Warnings = append(status.Warnings, d.process.Warnings()...)
 	return status, nil
 }
 
@@ -97,17 +95,17 @@ func (d *daemon) ask(e end) {
 }
 
 // replace goes on as another program. Everything is closed but the lock and
-// the socket, on which clients queue meanwhile.
-func (d *daemon) replace(executable string, listener *net.UnixListener, locked *lock) error {
+// the socket.
+func (d *daemon) replace(next successor, locked *lock) error {
 	kept, err := locked.keepOverExec()
 	if err != nil {
 		return fmt.Errorf("keep the lock over the restart: %w", err)
 	}
-	environ := append(os.Environ(), kept)
-	err = d.options.Service.Exec(executable, append([]string{executable}, os.Args[1:]...), environ, map[string]*net.UnixListener{
-		systemd.ListenerName: listener,
+	args := append([]string{next.program}, os.Args[1:]...)
+	err = d.options.Service.Exec(next.program, args, append(os.Environ(), kept), map[string]*net.UnixListener{
+		systemd.ListenerName: next.listener,
 	})
-	return fmt.Errorf("restart as %s: %w", executable, err)
+	return fmt.Errorf("restart as %s: %w", next.program, err)
 }
 
 // healthy is the watchdog's question: does the registry answer?

@@ -58,10 +58,13 @@ func Run(ctx context.Context, o Options) error {
 		return errors.Join(err, d.close(ctx, false))
 	}
 	next, err := d.serve(ctx, listener)
-	if err != nil || next == "" {
-		return err
+	if err == nil && next.listener != nil {
+		err = d.replace(next, locked)
 	}
-	return d.replace(next, listener, locked)
+	if err != nil {
+		log.Error("the daemon ended", "error", err)
+	}
+	return err
 }
 
 // makeFolders makes what must be there before anything else, and resolves the

@@ -18,9 +18,9 @@ import (
 // retentionEvery is how often finished tasks are looked through.
 const retentionEvery = 10 * time.Minute
 
-// serve is the daemon's life. It returns when everything is closed; next is
-// the program that is to replace this one, or "".
-func (d *daemon) serve(ctx context.Context, listener *net.UnixListener) (next string, err error) {
+// serve is the daemon's life. It returns when everything is closed, but where
+// another program is to replace this one the socket, on which clients queue.
+func (d *daemon) serve(ctx context.Context, listener *net.UnixListener) (next successor, err error) {
 	signals := make(chan os.Signal, 8)
 	// SIGPIPE: a supervisor that closes our output must not end us. SIGHUP is a
 	// reload, also while we stop. Notify also resets what was ignored when we
@@ -37,11 +37,35 @@ func (d *daemon) serve(ctx context.Context, listener *net.UnixListener) (next st
 	d.announce()
 
 	end := d.await(ctx, signals, accepted)
-	_ = d.options.Service.Stopping("stopping")
+	if end.next != "" {
+		next, end.err = succeed(end.next, listener)
+	} else {
+		_ = d.options.Service.Stopping("stopping")
+	}
 	err = d.close(ctx, end.cancel)
 	stop()
 	group.Wait()
-	return end.next, errors.Join(end.err, err)
+	return next, errors.Join(end.err, err)
+}
+
+// successor is the program that replaces this one, with its socket.
+type successor struct {
+	program  string
+	listener *net.UnixListener // nil: nobody succeeds
+}
+
+// succeed duplicates the socket, since the server closes the one that it was given.
+func succeed(program string, listener *net.UnixListener) (successor, error) {
+	file, err := listener.File()
+	if err != nil {
+		return successor{}, err
+	}
+	defer func() { _ = file.Close() }()
+	kept, err := net.FileListener(file)
+	if err != nil {
+		return successor{}, err
+	}
+	return successor{program, kept.(*net.UnixListener)}, nil
 }
 
 // end is how a life ends.

@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/user"
 	"slices"
-	"strconv"
 	"strings"
 
 	"sidetask/registry"
@@ -94,8 +93,9 @@ func (p *Producer) basis(c registry.Caller) (env map[string]string, cwd string) 
 }
 
 // identify sets what a command may know of sidetask: where it listens, and
-// which task it is (its row: there is no id yet when it starts).
+// which task it is: by its row, for there is no id yet when it starts. No id has a
+// slash in front.
 func (p *Producer) identify(env map[string]string, row registry.Row) {
 	env["SIDETASK_SOCKET"] = p.socket
-	env["SIDETASK_TASK"] = strconv.FormatInt(int64(row), 10)
+	env["SIDETASK_TASK"] = "/" + name(row)
 }

@@ -21,12 +21,12 @@ const Name = "command"
 // said to wait for it.
 const waitingMs = 45_000
 
-// Options are what a producer needs. All but Log are required.
+// Options are what a producer needs. All but Socket and Log are required.
 type Options struct {
 	Registry *registry.Registry
 	Paths    paths.Paths
 	Keeper   string // path of the sidetask-keeper binary
-	Socket   string // where the daemon listens, for SIDETASK_SOCKET
+	Socket   string // for SIDETASK_SOCKET; empty: that of Paths
 	Settings func() Settings
 	Log      *slog.Logger // nil = discard
 }
@@ -82,6 +82,9 @@ func Open(o Options) (*Producer, error) {
 			return nil, err
 		}
 	}
+	if o.Socket == "" {
+		o.Socket = o.Paths.Socket
+	}
 	p := &Producer{
 		registry: o.Registry,
 		paths:    o.Paths,
@@ -108,9 +111,26 @@ func Open(o Options) (*Producer, error) {
 	return p, nil
 }
 
-// Polling reports whether inotify was not to be had, so that ends and output are
-// looked for instead of being told of.
-func (p *Producer) Polling() bool { return p.watcher.Polling() }
+// Leftovers is how many ended tasks have left processes running.
+func (p *Producer) Leftovers() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for _, k := range p.kept {
+		if k.ended && k.leftovers > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Warnings tells what the person should know; nil if nothing.
+func (p *Producer) Warnings() []string {
+	if !p.watcher.Polling() {
+		return nil
+	}
+	return []string{"inotify is not to be had: ends and output of commands are looked for 25 times a second; raise fs.inotify.max_user_instances"}
+}
 
 // Close stops listening. Keepers and their commands go on; a later daemon
 // adopts them.

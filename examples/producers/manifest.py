@@ -15,7 +15,9 @@ import pathlib
 import socket
 import sys
 import threading
+import time
 
+COME_BACK_S = 50  # how long a daemon that is restarted is waited for
 SOCKET = os.environ.get("SIDETASK_SOCKET") or os.path.join(
     os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}", "sidetask", "sidetask.sock"
 )
@@ -94,6 +96,19 @@ def work(folder, cancel):
     return {"status": "completed", "output": text}
 
 
+def come_back(task, key, cancel):
+    """A new connection that holds the task again."""
+    for left in reversed(range(COME_BACK_S)):
+        try:
+            daemon = Daemon(cancel)
+            daemon.call("task/resume", id=task, key=key)
+            return daemon
+        except OSError:
+            if not left:
+                raise
+            time.sleep(1)
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit("usage: manifest.py FOLDER")
@@ -113,8 +128,7 @@ def main():
     try:
         daemon.call("task/settle", id=task, **outcome)
     except OSError:  # the daemon was restarted meanwhile
-        daemon = Daemon(cancel)
-        daemon.call("task/resume", id=task, key=held["key"])
+        daemon = come_back(task, held["key"], cancel)
         daemon.call("task/settle", id=task, **outcome)
 
 
