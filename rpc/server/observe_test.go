@@ -373,3 +373,23 @@ func TestDefaultCap(t *testing.T) {
 	}
 	_ = host
 }
+
+// TestHint: what a producer knows in passing is the detail while the task is
+// live, wherever its status is shown.
+func TestHint(t *testing.T) {
+	g := newRig(t, "")
+	g.host(tokenA, "s")
+	c := g.dial()
+	g.commands.facts.Hint = "waiting for input"
+	c.call("task/start", args{"token": tokenA, "command": "cat", "stdin": true}, nil)
+	if got := text(t, c.tool(tokenA, "task_output", args{"task_id": "bash-1"})); got != "(no new output)\n[status: running, waiting for input]" {
+		t.Errorf("task_output: %q", got)
+	}
+	for _, params := range []args{{"id": "bash-1"}, {"id": "bash-1", "token": tokenA}} {
+		var got rpc.TaskResult
+		c.call("task/get", params, &got)
+		if got.Task.Detail == nil || *got.Task.Detail != "waiting for input" {
+			t.Errorf("%v: %+v", params, got.Task)
+		}
+	}
+}

@@ -149,7 +149,8 @@ func (g *rig) check(err error) {
 type fakeCommands struct {
 	registry *registry.Registry
 	registry2
-	readError error // of each read
+	readError error          // of each read
+	facts     registry.Facts // of each task
 
 	mu    sync.Mutex
 	texts map[registry.Row]string
@@ -184,7 +185,7 @@ func (f *fakeCommands) write(row registry.Row, text string) {
 }
 
 func (f *fakeCommands) Cancel(context.Context, registry.Row, *string) error { return nil }
-func (f *fakeCommands) Facts(registry.Row) registry.Facts                   { return registry.Facts{} }
+func (f *fakeCommands) Facts(registry.Row) registry.Facts                   { return f.facts }
 func (f *fakeCommands) EndLeftovers(registry.Row) (int, error)              { return 0, nil }
 
 func (f *fakeCommands) Read(row registry.Row, req registry.ReadRequest) (registry.Reading, error) {
