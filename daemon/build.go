@@ -112,7 +112,7 @@ func (d *daemon) openProducers() (err error) {
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.process.Recover(), d.outside.Recover())
+	return d.prolonged(func() error { return errors.Join(d.process.Recover(), d.outside.Recover()) })
 }
 
 func (d *daemon) commandSettings() process.Settings {
