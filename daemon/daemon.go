@@ -65,10 +65,13 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	serving = true
 	next, err := d.serve(ctx, listener)
-	if err != nil || next == nil {
-		return err
+	if err == nil && next != nil {
+		err = d.replace(next, locked)
 	}
-	return d.replace(next, locked)
+	if err != nil {
+		log.Error("the daemon ended", "error", err)
+	}
+	return err
 }
 
 // makeFolders makes what must be there before anything else, and resolves the

@@ -73,7 +73,7 @@ func (d *daemon) call(ctx context.Context, agent *mcp.Implementation, params rpc
 		r.delivered, err = c.CallDelivered(ctx, rpc.MethodToolsCall, params, &r.ToolsCallResult)
 		switch {
 		case err == nil && d.own != nil:
-			return d.own.addNotices(ctx, c, r), nil
+			return d.own.addNotices(ctx, c, params.Name, r), nil
 		case err == nil:
 			return r, nil
 		case errors.Is(err, client.ErrLost):

@@ -119,7 +119,7 @@ func TestOwnOwner(t *testing.T) {
 	}
 	claim.answer(t, notices)
 	_, got, _ := a.answer()
-	if !strings.HasSuffix(got, "\nbash-1 [bash] completed — make") || !strings.Contains(got, "\nbackground task bash-1 (bash: make) finished") {
+	if !strings.HasPrefix(got, "bash-1 [bash] completed — make\n[") || !strings.Contains(got, "\nbackground task bash-1 (bash: make) finished") {
 		t.Errorf("%q", got)
 	}
 	ack := d.next(t, rpc.MethodInboxAck)
@@ -130,6 +130,14 @@ func TestOwnOwner(t *testing.T) {
 	if !strings.HasSuffix(j.all(), "tools/call inbox/claim written tools/delivered inbox/ack") {
 		t.Errorf("order: %s", j.all())
 	}
+	// In front of an output, which ends with its status line.
+	a.send(call("3", "task_output", `{"task_id":"bash-2"}`))
+	d.next(t, rpc.MethodToolsCall).answer(t, text("out\n[status: running]"))
+	d.next(t, rpc.MethodInboxClaim).answer(t, notices)
+	if _, got, _ := a.answer(); !strings.HasSuffix(got, "]\nout\n[status: running]") || !strings.Contains(got, "\nbackground task bash-1 ") {
+		t.Errorf("%q", got)
+	}
+	d.next(t, rpc.MethodInboxAck).answer(t, `{}`)
 	// No notices: the answer as it is.
 	a.send(call("2", "task_list", "{}"))
 	d.next(t, rpc.MethodToolsCall).answer(t, text("plain"))

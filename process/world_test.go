@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -220,21 +221,21 @@ func (w *world) read(t registry.Task) string {
 	return r.Text
 }
 
-// until waits for text in the output.
-func (w *world) until(t registry.Task, text string) string {
+// until waits for one of the texts in the output.
+func (w *world) until(t registry.Task, texts ...string) string {
 	w.Helper()
 	var got []byte
 	for off := int64(0); ; {
 		piece, err := w.registry.Tail(w.context(), registry.AsOperator(), t.ID, registry.TailRequest{Offset: off, MaxBytes: 1 << 16, Follow: true})
 		if err != nil {
-			w.Fatalf("waiting for %q, got %q: %v", text, got, err)
+			w.Fatalf("waiting for %q, got %q: %v", texts, got, err)
 		}
 		got = append(got, piece.Data...)
-		if contains(string(got), text) {
+		if slices.ContainsFunc(texts, func(text string) bool { return contains(string(got), text) }) {
 			return string(got)
 		}
 		if piece.EOF {
-			w.Fatalf("the output %q ended without %q", got, text)
+			w.Fatalf("the output %q ended without %q", got, texts)
 		}
 		off = piece.Next
 	}
