@@ -2,6 +2,7 @@ package config
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,7 +18,15 @@ import (
 
 var update = flag.Bool("update", false, "write docs/config.md")
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain: each check of the property test makes a dozen saves; 25 of them are
+// the usual, -rapid.checks asks for more.
+func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.checks", "25"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // file writes a configuration into a fresh folder.
 func file(t *testing.T, content string) string {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/BurntSushi/toml"
@@ -90,11 +91,31 @@ func place(parent *node, name string) *node {
 func (r *reader) syntax(err error) {
 	var parse toml.ParseError
 	if !errors.As(err, &parse) {
-		r.fail(&node{}, "not valid TOML: %v", err)
+		r.fail(&node{}, "not valid TOML: %s", oneLine(err.Error()))
 		return
 	}
 	// The library counts from the byte; a message names line and character.
-	r.fail(&node{offset: parse.Position.Start}, "not valid TOML: %s", strings.TrimSuffix(parse.Message, "."))
+	r.fail(&node{offset: parse.Position.Start}, "not valid TOML: %s", oneLine(strings.TrimSuffix(parse.Message, ".")))
+}
+
+// maxQuotedMessage bounds what the library says, which may have a key of any length in it.
+const maxQuotedMessage = 300
+
+// oneLine makes a message of the library fit for a line of a log or terminal.
+func oneLine(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if b.Len() > maxQuotedMessage {
+			b.WriteString("...")
+			break
+		}
+		if strconv.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
+	}
+	return b.String()
 }
 
 func (d *document) section(name string, value any, at *node) {

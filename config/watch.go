@@ -132,7 +132,7 @@ func (r *run) touch() {
 // peek looks for a change that nothing tells of.
 func (r *run) peek() {
 	c := read(r.live.path)
-	if c.busy || !c.same(r.polled) {
+	if !c.same(r.polled) {
 		r.touch()
 	}
 	r.polled = c
@@ -154,6 +154,12 @@ func (r *run) settle(ctx context.Context) {
 	if again > 0 {
 		r.began = time.Now() // else each event of a long save would be looked at at once
 		r.timer.Reset(again)
+		return
+	}
+	if r.ticker != nil && !c.same(r.polled) && time.Since(r.began) < r.live.timing.most {
+		// Only two looks that see the same tell that nothing is happening.
+		r.polled = c
+		r.touch()
 		return
 	}
 	r.pending = false

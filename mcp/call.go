@@ -18,9 +18,13 @@ func (s *server) call(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallT
 	token := progressToken(open.meta)
 	agent := req.ClientInfo()
 	stop := s.progress(ctx, req, token)
+	args := req.Params.Arguments
+	if string(args) == "null" {
+		args = nil // some clients write absent arguments so
+	}
 	answer, err := s.daemon.call(ctx, agent, rpc.ToolsCall{
 		Name:      req.Params.Name,
-		Arguments: req.Params.Arguments,
+		Arguments: args,
 		Meta:      open.meta,
 		MaxWaitMs: maxWait(agent, token != nil).Milliseconds(),
 	})

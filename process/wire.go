@@ -34,31 +34,31 @@ type job struct {
 	Head      int64    `json:"head"`
 	TimeoutMs int64    `json:"timeoutMs,omitempty"` // 0 = none
 	GraceMs   int64    `json:"graceMs"`             // between TERM and KILL where a stop names none
+	WaitingMs int64    `json:"waitingMs"`           // silence after which a reader of its input is said to wait
 	Stdin     bool     `json:"stdin,omitempty"`     // takes input; else /dev/null
 	Separate  bool     `json:"separate,omitempty"`  // stderr has a spool of its own
 	Cols      int      `json:"cols,omitempty"`      // a terminal of this size, where positive
 	Rows      int      `json:"rows,omitempty"`
+	// Group is the folder of a control group into which the command is born, and
+	// the keeper not; "" = none. The keeper removes it when nothing is left.
+	Group string `json:"group,omitempty"`
 }
 
 // The spools below a task's folder.
 const (
-	outDir   = "out"   // stdout and stderr, in true order
-	errDir   = "err"   // stderr where it is kept apart
-	orderDir = "order" // where they are kept apart: marks, see [mark]
+	outDir = "out" // stdout and stderr, in true order
+	errDir = "err" // stderr where it is kept apart
+	// orderDir, where they are kept apart, has the sizes of both streams, each
+	// time that the keeper had copied something: 8 bytes each, big endian.
+	orderDir = "order"
 )
-
-// mark is one entry in the spool of marks: the sizes of both streams, each time
-// that the keeper had copied something. 16 bytes, big endian.
-type mark struct {
-	out, err int64
-}
-
-const markBytes = 16
 
 // report is the keeper's answer to a job, framed alike.
 type report struct {
 	PID   int    `json:"pid,omitempty"`   // of the command
-	Error string `json:"error,omitempty"` // the command could not be started; a record says so, too
+	Error string `json:"error,omitempty"` // the command could not be started
+	// Recorded: a record says so, too; the task is to end by it.
+	Recorded bool `json:"recorded,omitempty"`
 }
 
 // alive is what a keeper writes into its locked file. No pid in it is trusted
@@ -69,6 +69,8 @@ type alive struct {
 	Start   uint64 `json:"start"` // of the keeper: field 22 of /proc/<pid>/stat
 	Boot    string `json:"boot"`
 	Command int    `json:"command"`
+	Input   bool   `json:"input,omitempty"` // it takes input
+	Group   string `json:"group,omitempty"` // the command's control group
 }
 
 // Why a keeper ended its command.
@@ -93,6 +95,10 @@ type exit struct {
 	Dropped    int64  `json:"dropped,omitempty"` // bytes of output that a full disk did not take
 	CPUMs      int64  `json:"cpuMs"`
 	RSSMax     int64  `json:"rssMax"` // bytes
+	// Of a control group with a memory limit: its most, and whether the limit
+	// killed something in it.
+	MemoryPeak  int64 `json:"memoryPeak,omitempty"`
+	OutOfMemory bool  `json:"outOfMemory,omitempty"`
 }
 
 // What can be asked on a control socket: one JSON object a line, one answer each.

@@ -106,7 +106,7 @@ func (o *Outside) Register(ctx context.Context, c registry.Caller, r Registratio
 		Kind: r.Kind, Label: r.Label, OutputLimit: r.OutputLimit, Stream: r.Stream, Shared: r.Shared, Producer: Name,
 	}, func(given registry.Row) error {
 		row = given
-		w = &work{dir: o.folder(row), meta: meta{Stream: r.Stream, Key: hash}, conn: conn, changed: make(chan struct{})}
+		w = &work{dir: o.folder(row), meta: meta{Stream: r.Stream, Key: hash}, conn: conn, changed: make(chan struct{}), named: make(chan struct{})}
 		if err := w.begin(); err != nil {
 			return err
 		}

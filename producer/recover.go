@@ -33,7 +33,7 @@ func (o *Outside) Recover() error {
 
 // wait keeps a task for its producer to come back.
 func (o *Outside) wait(row registry.Row, id string) {
-	w := &work{dir: o.folder(row), changed: make(chan struct{})}
+	w := &work{dir: o.folder(row), changed: make(chan struct{}), named: make(chan struct{})}
 	m, err := loadMeta(w.dir)
 	if err != nil {
 		o.log.Error("the record of an outside task is gone", "task", id, "error", err)

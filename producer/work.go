@@ -29,14 +29,15 @@ const format = 1
 
 // work is one live task.
 type work struct {
-	dir  string
-	meta meta
+	dir   string
+	meta  meta
+	named chan struct{} // closed when the producer knows the task's id
 
 	mu      sync.Mutex // guards all below
 	id      string     // "" until the producer knows it
-	asked   bool       // a cancel came before that
+	asked   bool       // a cancel came and could not wait for that
 	reason  *string    // of it
-	conn    Conn // nil: lost
+	conn    Conn       // nil: lost
 	timer   *time.Timer
 	writer  *spool.Writer
 	ended   bool
@@ -97,6 +98,7 @@ func (w *work) name(id string) (reason *string, due bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.id = id
+	close(w.named)
 	return w.reason, w.asked
 }
 
@@ -221,9 +223,15 @@ func (w *work) lose(conn Conn, grace time.Duration, expired func()) {
 // cancel asks the producer to stop. Its refusal in time is an error; silence
 // and an answer are not.
 func (w *work) cancel(ctx context.Context, reason *string) error {
+	limited, cancel := context.WithTimeout(ctx, cancelTimeout)
+	defer cancel()
+	select {
+	case <-w.named:
+	case <-limited.Done(): // its registration is still being answered: named asks then
+	}
 	w.mu.Lock()
 	conn, id := w.conn, w.id
-	if id == "" { // its registration is being answered
+	if id == "" {
 		w.asked, w.reason = true, reason
 		w.mu.Unlock()
 		return nil
@@ -232,8 +240,6 @@ func (w *work) cancel(ctx context.Context, reason *string) error {
 	if conn == nil {
 		return registry.Errorf(registry.KindProducerFailed, disconnected)
 	}
-	limited, cancel := context.WithTimeout(ctx, cancelTimeout)
-	defer cancel()
 	err := conn.Cancel(limited, id, reason)
 	if limited.Err() != nil {
 		return nil

@@ -55,8 +55,8 @@ func TestOutputEmpty(t *testing.T) {
 	}
 }
 
-// T138: what bounds say about their size holds for any text; T129–T131: cuts are
-// at code points.
+// T138: what bounds say about their size holds for any text; T129, T130, T131:
+// cuts are at code points.
 func FuzzOutput(f *testing.F) {
 	f.Add("a\u00e9\u20ac\U0001F600\n", "exit code: 0", int64(9), false)
 	f.Add("x [output truncated]\n", "", int64(40), true)
@@ -112,7 +112,7 @@ func FuzzOutputCount(f *testing.F) {
 	})
 }
 
-// T127–T134: whatever the pieces, the text is the same, within the budget, and
+// T127, T133, T134: whatever the pieces, the text is the same, within the budget, and
 // the count of omitted bytes exact.
 func FuzzRetainer(f *testing.F) {
 	f.Add("a\u00e9\u20ac\U0001F600", 3, 5, 2)

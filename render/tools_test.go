@@ -36,7 +36,7 @@ func TestToolsGolden(t *testing.T) {
 	}
 }
 
-// T111–T113: the schemas but for their descriptions.
+// T111, T112, T113: the schemas but for their descriptions.
 func TestSchemas(t *testing.T) {
 	want := map[string]string{
 		"task_start":  `{"properties":{"command":{"type":"string"},"cwd":{"type":"string"},"label":{"type":"string"},"timeout_ms":{"type":"number"}},"required":["command"],"type":"object"}`,

@@ -35,7 +35,8 @@ func bytesOf(limit *int64) int64 {
 	return *limit
 }
 
-// T120, T121, T127–T136, T138–T142: the complete text of task_output.
+// T120, T121, T128, T130, T131, T137, T138, T139, T140, T141, T142, T211: the
+// complete text of task_output.
 func TestVectorsTaskOutput(t *testing.T) {
 	type vector struct {
 		I                            int
@@ -62,7 +63,7 @@ func TestVectorsTaskOutput(t *testing.T) {
 	}
 }
 
-// T155–T161: the text of a notice and its summary.
+// T129, T156, T157, T158, T159, T161: the text of a notice and its summary.
 func TestVectorsNotices(t *testing.T) {
 	type vector struct {
 		I                                          int
@@ -135,7 +136,7 @@ func TestVectorsRender(t *testing.T) {
 	}
 }
 
-// T127–T134, T136: head, tail and both.
+// T127, T128, T129, T130, T131, T132, T133, T134, T136: head, tail and both.
 func TestVectorsRetainer(t *testing.T) {
 	type vector struct {
 		I        int
@@ -174,8 +175,8 @@ func TestVectorsRetainer(t *testing.T) {
 	}
 }
 
-// T117, T125, T126, T137–T143, T149–T151: errors and replaced texts. What has
-// several blocks or none is the pipeline's (T144).
+// T117, T125, T126, T137, T138, T139, T142, T143, T145: errors and replaced texts.
+// What has several blocks or none is the pipeline's (T144).
 func TestVectorsErrors(t *testing.T) {
 	type vector struct {
 		I                                                      int

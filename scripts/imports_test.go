@@ -23,7 +23,7 @@ var rooms = map[string][]string{
 	"config":   {"scope", "paths"},
 	"registry": {"scope"},
 
-	"store":    {"registry"},
+	"store":    {"registry", "scope"}, // beyond the table: records have a scope.Path
 	"process":  {"registry", "spool", "paths"},
 	"producer": {"registry", "spool", "paths"},
 	"wakeup":   {"registry", "scope", "config"},
@@ -45,8 +45,9 @@ var rooms = map[string][]string{
 	"scripts": {},
 
 	// Programs for people to read: they use the public protocols only.
-	"examples/agent":  {},
-	"examples/editor": {},
+	"examples/agent":     {},
+	"examples/editor":    {},
+	"examples/producers": {},
 }
 
 // keeperLibraries is all that the keeper may link beside the standard library:

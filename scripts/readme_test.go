@@ -110,3 +110,29 @@ func startDaemon(t *testing.T) []string {
 	t.Cleanup(func() { run("daemon", "stop") })
 	return env
 }
+
+// TestReadmeTranscript runs scripts/demo and compares what it prints with the
+// README's transcript, but for the times.
+func TestReadmeTranscript(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(readme), "<!-- transcript: begin")
+	_, rest, _ = strings.Cut(rest, "```text\n")
+	want, _, found := strings.Cut(rest, "```\n")
+	if !found {
+		t.Fatal("the README has no transcript between its marks")
+	}
+	demo := exec.Command("./demo")
+	var stderr strings.Builder
+	demo.Stderr = &stderr
+	got, err := demo.Output()
+	if err != nil {
+		t.Fatalf("scripts/demo: %v\n%s%s", err, got, stderr.String())
+	}
+	clock := regexp.MustCompile(`(?m)^ *[0-9.]+s`)
+	if g, w := clock.ReplaceAllString(string(got), ""), clock.ReplaceAllString(want, ""); g != w {
+		t.Errorf("scripts/demo prints something else than the README shows; got\n%s", got)
+	}
+}

@@ -158,3 +158,19 @@ func TestWatchWithoutWatchdog(t *testing.T) {
 		return nil
 	})
 }
+
+func TestProlong(t *testing.T) {
+	path, messages := notifySocket(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		(&Service{notify: path}).Prolong(ctx, slog.New(slog.DiscardHandler))
+	}()
+	if got := messages.next(t); got != "EXTEND_TIMEOUT_USEC=15000000" {
+		t.Errorf("sent %q", got)
+	}
+	cancel()
+	<-done
+	(&Service{}).Prolong(context.Background(), nil) // nobody to ask: returns at once
+}

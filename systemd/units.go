@@ -1,6 +1,7 @@
 package systemd
 
 import (
+	"bytes"
 	"embed"
 	"fmt"
 	"strings"
@@ -51,4 +52,24 @@ func execPath(path string) (string, error) {
 		plain = `"` + plain + `"`
 	}
 	return plain, nil
+}
+
+// Program is the binary that a unit file made by [Unit] runs, as it was given
+// there; "" for a unit that runs nothing, or another's.
+func Program(unit []byte) string {
+	for line := range bytes.Lines(unit) {
+		exec, ok := strings.CutPrefix(strings.TrimSpace(string(line)), "ExecStart=")
+		if !ok {
+			continue
+		}
+		exec, ok = strings.CutSuffix(exec, " daemon")
+		if !ok {
+			return ""
+		}
+		if quoted, ok := strings.CutPrefix(exec, `"`); ok {
+			exec = strings.TrimSuffix(quoted, `"`)
+		}
+		return strings.NewReplacer("%%", "%", `\\`, `\`, `\"`, `"`).Replace(exec)
+	}
+	return ""
 }

@@ -22,6 +22,9 @@ func TestUnitProgram(t *testing.T) {
 		if !strings.Contains(string(text), "\n"+c.want+"\n") || strings.Contains(string(text), "@BINARY@") {
 			t.Errorf("Unit(%q) has no line %s", c.binary, c.want)
 		}
+		if got := Program(text); got != c.binary {
+			t.Errorf("Program of Unit(%q) = %q", c.binary, got)
+		}
 	}
 	for _, bad := range []string{"sidetask", "", "./x", "/a\nExecStart=/bin/rm"} {
 		if _, err := Unit(ServiceUnit, bad); err == nil {

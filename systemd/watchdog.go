@@ -49,3 +49,31 @@ func (s *Service) Watch(ctx context.Context, log *slog.Logger, healthy func(cont
 		}
 	}
 }
+
+const (
+	// prolongBy is how much more time is asked for, and prolongEvery how often:
+	// two may be late before the manager loses its patience.
+	prolongBy    = 15 * time.Second
+	prolongEvery = 5 * time.Second
+)
+
+// Prolong asks for more time, at once and again and again, until ctx ends: for
+// a start that has much to recover and a stop that waits for tasks to end. The caller
+// owns the goroutine that it runs in.
+func (s *Service) Prolong(ctx context.Context, log *slog.Logger) {
+	if s == nil || s.notify == "" {
+		return
+	}
+	tick := time.NewTicker(prolongEvery)
+	defer tick.Stop()
+	for {
+		if err := s.Extend(prolongBy); err != nil {
+			log.Warn("no more time could be asked for", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}

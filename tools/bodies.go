@@ -3,7 +3,6 @@ package tools
 import (
 	"encoding/json"
 	"math"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -26,20 +25,8 @@ func (p *pass) start() (rendering, error) {
 		}
 		command = &made
 	}
-	command.OwnerEnv = p.owner.Env
-	if command.Label == "" {
-		command.Label = command.Command
-	}
 	if strings.TrimSpace(command.Command) == "" {
 		return rendering{}, invalid("invalid command: expected a non-empty string")
-	}
-	if command.Cwd == "" {
-		command.Cwd = p.owner.Cwd
-	} else if !filepath.IsAbs(command.Cwd) {
-		if p.owner.Cwd == "" {
-			return rendering{}, invalid("invalid cwd %q: expected an absolute path, since the session has none", command.Cwd)
-		}
-		command.Cwd = filepath.Join(p.owner.Cwd, command.Cwd)
 	}
 	task, err := p.tools.commands.Start(p.ctx, p.Caller, *command)
 	if err != nil {
@@ -96,6 +83,9 @@ func (p *pass) output() (rendering, error) {
 	if args.ID == "" {
 		return rendering{}, emptyID()
 	}
+	if p.tools.policies.asks(p.From, args.ID) {
+		return rendering{}, invalid("task %s is being read by the call that this policy is asked about; task/tail takes nothing and can be used", args.ID)
+	}
 	var waited *registry.Receipt
 	if args.Wait {
 		until, err := pattern(args.Until)
@@ -112,6 +102,7 @@ func (p *pass) output() (rendering, error) {
 		waited.Failed() // nobody learns of what the wait saw
 		return rendering{}, err
 	}
+	task = p.tools.Hinted(task)
 	p.task = &task
 	p.receipts = append(p.receipts, waited, read)
 	return rendering{
@@ -146,6 +137,9 @@ func (p *pass) wait(id string, timeout json.RawMessage, until *regexp.Regexp) (*
 		ms = min(ms, float64(mount.MaxWaitTimeoutMs))
 	} else {
 		ms = min(ms, math.MaxInt32)
+	}
+	if p.MaxWait > 0 {
+		ms = min(ms, float64(p.MaxWait.Milliseconds()))
 	}
 	if err := p.tools.registry.CheckWait(p.Caller, id, ms); err != nil {
 		return nil, err

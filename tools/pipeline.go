@@ -187,7 +187,9 @@ func (p *pass) post(asked []*policy, s *state) *state {
 		if request.Result.Content == nil {
 			request.Result.Content = []Block{}
 		}
+		over := p.tools.policies.during(policy, p.task)
 		answer, err := policy.askPost(p.ctx, request)
+		over()
 		switch {
 		case err != nil:
 			return failed(denied{err.Error()})

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"sidetask/registry"
 	"sidetask/scope"
 )
 
@@ -91,13 +92,48 @@ type policy struct {
 
 // policies are those that connections attached.
 type policies struct {
-	mu       sync.Mutex // guards table
-	table    scope.Table[*policy]
 	programs chan struct{} // a place for each program that may run at once
+
+	mu     sync.Mutex // guards all below
+	table  scope.Table[*policy]
+	asking map[asked]int // questions about the result of a read, by whom is asked
+}
+
+// asked is who is asked about a call that reads a task.
+type asked struct {
+	from any
+	task string
 }
 
 func newPolicies() policies {
-	return policies{programs: make(chan struct{}, maxPrograms)}
+	return policies{programs: make(chan struct{}, maxPrograms), asking: make(map[asked]int)}
+}
+
+// during notes that a policy is being asked about a read that has been made and
+// not been delivered.
+func (ps *policies) during(p *policy, task *registry.Task) (over func()) {
+	if p.From == nil || task == nil {
+		return func() {}
+	}
+	key := asked{p.From, task.ID}
+	ps.add(key, 1)
+	return func() { ps.add(key, -1) }
+}
+
+func (ps *policies) add(key asked, n int) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if ps.asking[key] += n; ps.asking[key] == 0 {
+		delete(ps.asking, key)
+	}
+}
+
+// asks reports whether that connection is being asked about a read of that
+// task: a read of its own would wait for the one that waits for it.
+func (ps *policies) asks(from any, task string) bool {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	return from != nil && ps.asking[asked{from, task}] > 0
 }
 
 // Attach adds a policy until detach, which is idempotent, is called. Calls

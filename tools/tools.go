@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"sidetask/config"
 	"sidetask/registry"
@@ -33,10 +34,9 @@ type Commands interface {
 // Command is what to start.
 type Command struct {
 	Command     string
-	Label       string // never empty
-	Cwd         string // absolute, or empty: the producer's default
-	Env         map[string]string
-	OwnerEnv    map[string]string // what Env is laid over; nil without an owner
+	Label       string            // the command, where empty (T186)
+	Cwd         string            // relative to the owner's; the owner's, where empty
+	Env         map[string]string // laid over the owner's
 	OutputLimit any               // nil = none; else a JSON value as it was given
 	TimeoutMs   *int64            // nil = commands.timeoutMs
 	PTYCols     int               // a terminal of that size, where positive
@@ -83,6 +83,9 @@ type Call struct {
 	// Waits is called once before the call does anything that may take long. Its
 	// error ends the call. May be nil.
 	Waits func() error
+	// MaxWait is the longest wait that the agent itself would sit through; 0 =
+	// any (ACP.md §3).
+	MaxWait time.Duration
 	// Start is what task_start is to start, where the caller has more to say than
 	// a model can; Arguments are then for the policies only.
 	Start *Command
@@ -165,6 +168,18 @@ func invalid(format string, args ...any) error {
 // shown is what render needs of a task.
 func shown(t registry.Task) render.Task {
 	return render.Task{ID: t.ID, Kind: t.Kind, Label: t.Label, Status: string(t.Status), Detail: t.Detail}
+}
+
+// Hinted is a snapshot with what its producer knows in passing ("waiting for
+// input") as the detail of a live task that has none.
+func (t *Tools) Hinted(task registry.Task) registry.Task {
+	if task.Status.Terminal() || task.Detail != nil {
+		return task
+	}
+	if hint := t.registry.Facts(task).Hint; hint != "" {
+		task.Detail = &hint
+	}
+	return task
 }
 
 // limitOf is the byte cap of a task's model-facing texts. byDefault: nobody

@@ -128,8 +128,7 @@ func (k *keeper) serve(c *conn, r request) {
 		if r.GraceMs != nil {
 			grace = *r.GraceMs
 		}
-		k.stop(causeStop, time.Duration(grace)*time.Millisecond)
-		c.reply(k.status())
+		c.reply(answer{Processes: k.stop(causeStop, time.Duration(grace)*time.Millisecond)})
 	case opStatus:
 		c.reply(k.status())
 	case opWrite:

@@ -70,6 +70,8 @@ func (k *keeper) sign() {
 		Start:   startTime(os.Getpid()),
 		Boot:    strings.TrimSpace(string(boot)),
 		Command: k.command,
+		Input:   k.input != nil,
+		Group:   k.job.Group,
 	})
 	if err != nil {
 		return

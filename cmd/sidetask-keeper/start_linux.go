@@ -41,13 +41,13 @@ type keeper struct {
 // keep; a record says why.
 func (k *keeper) start(daemon int) bool {
 	k.pidfd = -1
+	k.sign() // a new daemon can adopt from here on
 	err := k.prepare()
 	if err == nil {
 		err = k.spawn()
 	}
 	if err != nil {
-		k.fail(err)
-		tell(daemon, report{Error: err.Error()})
+		tell(daemon, report{Error: err.Error(), Recorded: k.fail(err)})
 		return false
 	}
 	if k.job.TimeoutMs > 0 {
@@ -71,15 +71,16 @@ func (k *keeper) prepare() (err error) {
 	return err
 }
 
-// fail leaves a record of a command that never ran.
-func (k *keeper) fail(err error) {
+// fail leaves a record of a command that never ran, if it can.
+func (k *keeper) fail(err error) (recorded bool) {
 	if k.control != nil {
 		k.control.close(k.job.Control)
 	}
+	removeGroup(k.job.Group)
 	if k.record == nil {
-		return // the daemon hears it, or finds a task without record and lock: lost
+		return false
 	}
-	_ = k.record.write(exit{Format: format, Row: k.job.Row, SpawnError: err.Error(), EndedAt: time.Now().UnixMilli()})
+	return k.record.write(exit{Format: format, Row: k.job.Row, SpawnError: err.Error(), EndedAt: time.Now().UnixMilli()}) == nil
 }
 
 // spawn makes the streams and starts the command on them.
@@ -93,10 +94,20 @@ func (k *keeper) spawn() error {
 		Dir:   k.job.Cwd,
 		Env:   k.job.Env,
 		Files: []uintptr{uintptr(ends.in), uintptr(ends.out), uintptr(ends.err)},
-		Sys:   &syscall.SysProcAttr{Setsid: true, PidFD: &k.pidfd},
+		// A command whose keeper is killed could not write any more, nor be
+		// stopped: it ends with it.
+		Sys: &syscall.SysProcAttr{Setsid: true, PidFD: &k.pidfd, Pdeathsig: syscall.SIGKILL},
 	}
 	if k.job.Cols > 0 {
 		attr.Sys.Setctty = true // to fd 0
+	}
+	if k.job.Group != "" {
+		group, err := openGroup(k.job.Group)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(group)
+		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, group
 	}
 	k.command, err = syscall.ForkExec(k.job.Path, k.job.Argv, attr)
 	if err != nil {

@@ -21,7 +21,7 @@ const (
 
 // stop sends TERM to the whole tree at once, and KILL after the grace (T198).
 // The first cause of an end stays. A second stop never makes the grace longer.
-func (k *keeper) stop(cause string, grace time.Duration) {
+func (k *keeper) stop(cause string, grace time.Duration) (signalled int) {
 	if k.cause == "" && k.ended == nil {
 		k.cause = cause
 	}
@@ -30,15 +30,16 @@ func (k *keeper) stop(cause string, grace time.Duration) {
 		if at.Before(k.stopping.next) {
 			k.stopping.next = at
 		}
-		return
+		return len(k.tree())
 	}
 	k.stopping = &stopping{next: at, pause: firstPause}
-	k.signalTree(unix.SIGTERM)
+	return k.signalTree(unix.SIGTERM)
 }
 
 // killTree kills everything below the keeper, round after round until nothing
 // is left: what forks meanwhile is found in the next one.
 func (k *keeper) killTree() {
+	killGroup(k.job.Group)
 	k.signalTree(unix.SIGKILL)
 	s := k.stopping
 	s.next = time.Now().Add(s.pause)

@@ -16,37 +16,43 @@ const maxDepth = 256
 // signalTree sends a signal to every process below the keeper, leaves before
 // their parents: a process that others are re-parented to when their parent
 // ends must not go first. A KILL comes with a STOP in front, parents first, so
-// that nobody forks while the walk is further down.
-func (k *keeper) signalTree(signal unix.Signal) {
+// that nobody forks while the walk is further down. A TERM comes with a CONT
+// behind, so that stopped ones hear it. It says how many there were.
+func (k *keeper) signalTree(signal unix.Signal) (n int) {
 	self := os.Getpid()
 	for _, pid := range children(self) {
-		signalBelow(pid, self, signal, 0)
+		n += signalBelow(pid, self, signal, 0)
 	}
+	return n
 }
 
 // signalBelow signals pid and what is below it, if it is a child of parent. A
 // pid alone is never trusted: first a descriptor pins the process, then its
 // parent is compared, so what is signalled is in the tree and nothing else
 // (reuse of pids). The caller has parent pinned, too, or is it.
-func signalBelow(pid, parent int, signal unix.Signal, depth int) {
+func signalBelow(pid, parent int, signal unix.Signal, depth int) (n int) {
 	if pid <= 1 || depth > maxDepth {
-		return
+		return 0
 	}
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
-		return // ended
+		return 0 // ended
 	}
 	defer unix.Close(fd)
 	if _, ppid, ok := stat(pid); !ok || ppid != parent || unix.PidfdSendSignal(fd, 0, nil, 0) != nil {
-		return
+		return 0
 	}
 	if signal == unix.SIGKILL {
 		_ = unix.PidfdSendSignal(fd, unix.SIGSTOP, nil, 0)
 	}
 	for _, child := range children(pid) {
-		signalBelow(child, pid, signal, depth+1)
+		n += signalBelow(child, pid, signal, depth+1)
 	}
 	_ = unix.PidfdSendSignal(fd, signal, nil, 0)
+	if signal == unix.SIGTERM {
+		_ = unix.PidfdSendSignal(fd, unix.SIGCONT, nil, 0)
+	}
+	return n + 1
 }
 
 // process is one process of the tree.

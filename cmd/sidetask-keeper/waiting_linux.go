@@ -9,14 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patience is how long a command may be silent before anybody asks whether it
-// waits for its user.
-const patience = 45 * time.Second
-
 // waiting reports whether the command has been silent for long and a process of
 // its tree is blocked in reading the command's input. Only what was given an
 // input can be: /dev/null never blocks, and without a terminal there is none to open.
 func (k *keeper) waiting(tree []process) bool {
+	patience := time.Duration(k.job.WaitingMs) * time.Millisecond
 	if k.input == nil || k.input.fd < 0 || k.ended != nil || time.Since(k.quiet) < patience {
 		return false
 	}

@@ -20,7 +20,8 @@ func (p *program) attachCommand() *cobra.Command {
 		Short: "Sit at the terminal of a task that was started with --pty",
 		Long: `Sit at the terminal of a task that was started with --pty. ~. at the beginning
 of a line leaves it running and goes; ~~ is one ~.`,
-		Args: takes(1, 1),
+		ValidArgsFunction: p.taskIDs(liveTask),
+		Args:              takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.attach(cmd.Context(), args[0])
 		},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync"
 
 	"sidetask/paths"
 	"sidetask/rpc"
@@ -70,7 +71,11 @@ func (p *program) call(ctx context.Context, method string, params, result any) e
 
 // link is a connection that is kept over restarts of the daemon, for the
 // commands that stay: following and waiting.
-type link struct{ keeper *client.Keeper }
+type link struct {
+	p      *program
+	keeper *client.Keeper
+	tell   sync.Once // that the daemon is stopping
+}
 
 // link connects. That it cannot is said now and not after a time-out.
 func (p *program) link(ctx context.Context) (*link, error) {
@@ -85,21 +90,46 @@ func (p *program) link(ctx context.Context) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &link{client.Keep(client.KeeperOptions{Options: o, Always: !p.noAutostart})}, nil
+	l := &link{p: p, keeper: client.Keep(client.KeeperOptions{Options: o})}
+	l.revive() // it may have gone since
+	return l, nil
+}
+
+// revive starts a daemon if there is none, where that is allowed.
+func (l *link) revive() {
+	if !l.p.noAutostart {
+		l.keeper.Start()
+	}
 }
 
 func (l *link) close() { _ = l.keeper.Close() }
 
 // call makes a call that may be repeated: it is, when the daemon went away in
-// the middle.
+// the middle. One that crashed is started again; one that somebody stopped is
+// waited for.
 func (l *link) call(ctx context.Context, method string, params, result any) error {
 	for {
-		err := l.keeper.Call(ctx, method, params, result)
-		if !errors.Is(err, client.ErrLost) {
+		c, err := l.keeper.Client(ctx)
+		if err != nil {
 			return err
 		}
-		if ctx.Err() != nil {
+		err = c.Call(ctx, method, params, result)
+		switch {
+		case ctx.Err() != nil:
 			return ctx.Err()
+		case errors.Is(err, client.ErrLost):
+			l.revive()
+		case errors.Is(err, rpc.ErrShuttingDown):
+			l.tell.Do(func() {
+				l.p.say("the daemon is stopping; waiting for the next one (`sidetask status` starts it)")
+			})
+			select {
+			case <-c.Done():
+			case <-ctx.Done():
+			}
+		case errors.Is(err, rpc.ErrAborted): // the first that a stopping daemon does
+		default:
+			return err
 		}
 	}
 }

@@ -51,7 +51,7 @@ func (d *doctor) unitFiles() bool {
 			d.wrong("service", "", "%v", err)
 			return false
 		}
-		program := unitProgram(text)
+		program := systemd.Program(text)
 		want, err := systemd.Unit(name, program)
 		if name == systemd.SocketUnit {
 			want, err = systemd.Unit(name, "/unused")
@@ -68,22 +68,8 @@ func (d *doctor) unitFiles() bool {
 	return true
 }
 
-// unitProgram is the program of a unit's ExecStart= line, "" without one. A
-// quoted one is taken as it stands: it is only compared.
-func unitProgram(text []byte) string {
-	for line := range bytes.Lines(text) {
-		if rest, ok := strings.CutPrefix(string(line), "ExecStart="); ok {
-			return strings.TrimSuffix(strings.TrimSpace(rest), " daemon")
-		}
-	}
-	return ""
-}
-
-// expandHome puts the home folder in; "" for what is quoted.
+// expandHome puts the home folder in the place of its specifier.
 func expandHome(program string) string {
-	if strings.HasPrefix(program, `"`) {
-		return ""
-	}
 	rest, ok := strings.CutPrefix(program, "%h/")
 	if !ok {
 		return program

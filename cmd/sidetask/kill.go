@@ -22,6 +22,7 @@ func (p *program) killCommand() *cobra.Command {
 		Short: "Stop tasks: the whole process tree, TERM and then KILL",
 		Long: `Stop tasks, and what an ended one has left running. An agent whose task you
 stop is told so: "killed by the user".`,
+		ValidArgsFunction: p.taskIDs(liveTask),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := exclude(cmd, "all", "session"); err != nil {
 				return err

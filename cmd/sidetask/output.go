@@ -25,7 +25,8 @@ func (p *program) outputCommand() *cobra.Command {
 		Long: `Print what the model's task_output would show: what is new since the last
 time, and the status. You have a cursor of your own. With --session it is that
 agent's read: what you see here, it will not see again.`,
-		Args: takes(1, 1),
+		ValidArgsFunction: p.taskIDs(anyTask),
+		Args:              takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.output(cmd.Context(), f, args[0])
 		},

@@ -51,7 +51,7 @@ func (p *program) root() *cobra.Command {
 		p.runCommand(), p.lsCommand(), p.tailCommand(), p.outputCommand(), p.waitCommand(), p.killCommand(),
 		p.writeCommand(), p.attachCommand(), p.pruneCommand(),
 		p.noticesCommand(), p.ownersCommand(), p.statusCommand(),
-		p.daemonCommand(), p.configCommand(), p.mcpCommand(),
+		p.daemonCommand(), p.configCommand(), p.acpCommand(), p.mcpCommand(),
 		p.installCommand(), p.uninstallCommand(), p.doctorCommand(),
 		p.versionCommand(),
 	)

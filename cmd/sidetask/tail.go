@@ -25,7 +25,8 @@ func (p *program) tailCommand() *cobra.Command {
 		Long: `Print what a task has written, all that is kept of it or the last lines. You
 are an independent reader: no agent misses what you have seen. Control
 sequences are taken out (colours stay on a terminal) unless you ask for --raw.`,
-		Args: takes(1, 1),
+		ValidArgsFunction: p.taskIDs(anyTask),
+		Args:              takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("lines") && f.lines < 0 {
 				return misuse("for example: sidetask tail -n 20 "+args[0], "-n takes a number of lines from 0 on")

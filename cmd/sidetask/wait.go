@@ -23,7 +23,8 @@ func (p *program) waitCommand() *cobra.Command {
 		Long: `Wait until all of the tasks have ended, print how, and exit as the command of
 the last one named did (128+n if signal n ended it). 124: they did not end in time.
 You take nothing from an agent by waiting.`,
-		Args: takes(1, -1),
+		ValidArgsFunction: p.taskIDs(anyTask),
+		Args:              takes(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.wait(cmd.Context(), f, args)
 		},

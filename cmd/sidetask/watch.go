@@ -72,7 +72,7 @@ func (p *program) watch(ctx context.Context, f lsFlags) error {
 		return nil, deliverChange(ctx, changes, method, params)
 	}
 	keeper := client.Keep(client.KeeperOptions{
-		Options: o, Always: !p.noAutostart,
+		Options: o,
 		OnConnect: func(ctx context.Context, c *client.Client) error {
 			tasks, err := listTasks(ctx, c.Call, true)
 			if err != nil {

@@ -26,7 +26,8 @@ func (p *program) writeCommand() *cobra.Command {
 		Short: "Give a task input (one started with --stdin or --pty)",
 		Long: `Give a task the line TEXT as input, or with - (or without TEXT and --eof) what
 comes on this command's own input. --eof ends the task's input.`,
-		Args: takes(1, 2),
+		ValidArgsFunction: p.taskIDs(liveTask),
+		Args:              takes(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.write(cmd.Context(), f, args)
 		},

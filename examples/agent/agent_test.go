@@ -132,7 +132,7 @@ args map[command:make all]
 done completed task_start {"command":"make all"} by SESSION_1
 [status: completed, exit code: 0]
 says The tool said "task_start {\"command\":\"make all\"} by SESSION_1\n[status: completed, exit code: 0]". There is nothing to wait for: I end my turn and shall be told.
-says I am told that bash-7 has ended. I'll read what it wrote.
+says I am told: background task bash-7 (bash: make) finished [status: completed, exit code: 0]. Read its output with task_output.
 card mcp__sidetask__task_output pending map[claudeCode:map[toolName:mcp__sidetask__task_output]]
 args map[task_id:bash-7]
 done completed task_output {"task_id":"bash-7"} by SESSION_2

@@ -14,8 +14,8 @@ const ownCommand = "sleep 3; echo built ok; exit 0"
 
 var (
 	quoted = regexp.MustCompile("`([^`]+)`")
-	// ended is how a notice of sidetask begins, on a line of its own.
-	ended = regexp.MustCompile(`(?m)^background task (\S+) `)
+	// ended is a notice of sidetask, on a line of its own.
+	ended = regexp.MustCompile(`(?m)^background task (\S+) .*$`)
 )
 
 // turn is what a model would do with a prompt: notices stand in a block of
@@ -59,8 +59,8 @@ func (s *session) start(ctx context.Context, text string) error {
 // of [ended].
 func (s *session) report(ctx context.Context, notices [][]string) error {
 	for _, notice := range notices {
-		id := notice[1]
-		if err := s.say(ctx, "I am told that "+id+" has ended. I'll read what it wrote."); err != nil {
+		line, id := notice[0], notice[1]
+		if err := s.say(ctx, "I am told: "+line); err != nil {
 			return err
 		}
 		output, err := s.call(ctx, "task_output", map[string]any{"task_id": id})

@@ -17,9 +17,6 @@ type KeeperOptions struct {
 	// calls wait until it has returned. An error ends that connection, and the
 	// next try follows later. It must not call the Keeper.
 	OnConnect func(ctx context.Context, c *Client) error
-	// Always starts a daemon whenever there is none, as a person's command
-	// may. Without it one is started only after [Keeper.Start].
-	Always bool
 }
 
 // Pauses after a connection that could not be made usable. Waiting for a daemon
@@ -31,7 +28,9 @@ const (
 
 // Keeper keeps a connection to the daemon over the daemon's restarts. One
 // goroutine connects, waits for the end and connects again; it waits for the
-// socket to come back and asks nobody meanwhile.
+// socket to come back and asks nobody meanwhile. It starts a daemon only when
+// [Keeper.Start] says that somebody needs one: else a daemon that was stopped
+// would not stay so.
 type Keeper struct {
 	options KeeperOptions
 	cancel  context.CancelFunc
@@ -145,10 +144,10 @@ func (k *Keeper) Close() error {
 // run connects, again and again, until ctx ends.
 func (k *Keeper) run(ctx context.Context) {
 	defer k.set(nil, net.ErrClosed)
-	start, pause := k.options.Always, firstPause
+	start, pause := false, firstPause
 	for ctx.Err() == nil {
 		c, err := k.connect(ctx, start)
-		start = k.options.Always
+		start = false
 		if err != nil {
 			k.set(nil, err)
 			timer := time.NewTimer(pause)

@@ -18,18 +18,18 @@ import (
 const defaultTailBytes = 256 << 10
 
 func taskWait(c *call, p rpc.TaskWait) (any, error) {
-	by, err := c.caller(p.As)
+	by, id, err := c.task(p.TaskRef)
 	if err != nil {
 		return nil, err
 	}
-	ms, err := c.checkedWait(by, p.ID, p.TimeoutMs)
+	ms, err := c.checkedWait(by, id, p.TimeoutMs)
 	if err != nil {
 		return nil, err
 	}
 	if err := c.waits(); err != nil {
 		return nil, err
 	}
-	task, receipt, err := c.registry().Wait(c.ctx, by, p.ID, ms)
+	task, receipt, err := c.registry().Wait(c.ctx, by, id, ms)
 	c.report(receipt)
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (c *call) checkedWait(by registry.Caller, id string, timeout json.RawMessag
 }
 
 func taskTail(c *call, p rpc.TaskTail) (any, error) {
-	by, err := c.caller(p.As)
+	by, id, err := c.task(p.TaskRef)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func taskTail(c *call, p rpc.TaskTail) (any, error) {
 	if p.Stream != "" && p.Stream != "stdout" && p.Stream != "stderr" {
 		return nil, rpc.Errorf(rpc.CodeInvalidParams, `invalid params: "stream" must be "stdout" or "stderr"`)
 	}
-	if _, err := c.registry().Get(by, p.ID); err != nil {
+	if _, err := c.registry().Get(by, id); err != nil {
 		return nil, err
 	}
 	if p.Follow {
@@ -79,7 +79,7 @@ func taskTail(c *call, p rpc.TaskTail) (any, error) {
 			return nil, err
 		}
 	}
-	got, err := c.registry().Tail(c.ctx, by, p.ID, req)
+	got, err := c.registry().Tail(c.ctx, by, id, req)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func wholeRunes(data []byte) []byte {
 }
 
 func taskWrite(c *call, p rpc.TaskWrite) (any, error) {
-	by, err := c.caller(p.As)
+	by, id, err := c.task(p.TaskRef)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func taskWrite(c *call, p rpc.TaskWrite) (any, error) {
 		}
 		req.Cols, req.Rows = p.Resize.Cols, p.Resize.Rows
 	}
-	written, err := c.registry().Write(c.ctx, by, p.ID, req)
+	written, err := c.registry().Write(c.ctx, by, id, req)
 	if err != nil {
 		return nil, err
 	}

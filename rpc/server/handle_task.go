@@ -123,11 +123,11 @@ func validSize(s rpc.Size) bool {
 }
 
 func taskOutput(c *call, p rpc.TaskOutput) (any, error) {
-	by, err := c.caller(p.As)
+	by, id, err := c.task(p.TaskRef)
 	if err != nil {
 		return nil, err
 	}
-	args := map[string]any{"task_id": p.ID, "wait": p.Wait}
+	args := map[string]any{"task_id": id, "wait": p.Wait}
 	if optional(p.TimeoutMs) != nil {
 		args["timeout_ms"] = p.TimeoutMs
 	}
@@ -205,23 +205,23 @@ func after(tasks []registry.Task, mark string) []registry.Task {
 }
 
 func taskGet(c *call, p rpc.TaskRef) (any, error) {
-	by, err := c.caller(p.As)
+	by, id, err := c.task(p)
 	if err != nil {
 		return nil, err
 	}
-	task, err := c.registry().Get(by, p.ID)
+	task, err := c.registry().Get(by, id)
 	if err != nil {
 		return nil, err
 	}
-	return rpc.TaskResult{Task: c.snapshot(task, by)}, nil
+	return rpc.TaskResult{Task: c.snapshot(c.conn.server.engine.Tools.Hinted(task), by)}, nil
 }
 
 func taskKill(c *call, p rpc.TaskKill) (any, error) {
-	by, err := c.caller(p.As)
+	by, id, err := c.task(p.TaskRef)
 	if err != nil {
 		return nil, err
 	}
-	args := map[string]any{"task_id": p.ID}
+	args := map[string]any{"task_id": id}
 	if p.Reason != nil {
 		args["reason"] = *p.Reason
 	}

@@ -48,6 +48,7 @@ func toolsCall(c *call, p rpc.ToolsCall) (any, error) {
 	}
 	result := c.conn.server.engine.Tools.Call(c.ctx, tools.Call{
 		Caller: by, Name: p.Name, Arguments: p.Arguments, From: c.conn, Waits: c.waits,
+		MaxWait: time.Duration(min(max(p.MaxWaitMs, 0), maxAgeMs)) * time.Millisecond,
 	})
 	for _, receipt := range result.Receipts {
 		c.report(receipt)

@@ -43,9 +43,12 @@ type Server struct {
 	limits  func() config.Limits // asked at each use
 	gone    func(*conn)          // told when a connection has ended
 
+	done chan struct{} // closed by Close
+
 	mu        sync.Mutex // guards all below
 	listeners map[net.Listener]struct{}
 	conns     map[*conn]struct{}
+	accepted  int64
 	policies  int64                 // given out so far
 	mounts    map[scope.Path]string // ids of the attached ones
 	closed    bool
@@ -69,7 +72,7 @@ func New(engine Engine) *Server {
 // newServer is the wire without what is behind it.
 func newServer(methods map[string]method, limits func() config.Limits, log *slog.Logger) *Server {
 	return &Server{
-		methods: methods, names: slices.Sorted(maps.Keys(methods)), log: log, slow: slowClient, limits: limits, gone: func(*conn) {},
+		methods: methods, names: slices.Sorted(maps.Keys(methods)), log: log, slow: slowClient, limits: limits, gone: func(*conn) {}, done: make(chan struct{}),
 		listeners: make(map[net.Listener]struct{}), conns: make(map[*conn]struct{}), mounts: make(map[scope.Path]string),
 	}
 }
@@ -95,7 +98,11 @@ func (s *Server) Serve(listener *net.UnixListener) error {
 		// Out of descriptors or memory: both pass. Accepting again at once would spin.
 		wait = min(max(2*wait, 5*time.Millisecond), time.Second)
 		s.log.Warn("cannot accept a connection; trying again", "error", err, "in", wait)
-		time.Sleep(wait)
+		select {
+		case <-time.After(wait):
+		case <-s.done:
+			return ErrClosed
+		}
 	}
 }
 
@@ -112,7 +119,7 @@ func (s *Server) keepListener(l net.Listener) bool {
 // accept lets a peer in if it is of our uid or root, before a byte is read.
 func (s *Server) accept(nc *net.UnixConn) {
 	peer, err := peerOf(nc)
-	if err != nil || (peer.uid != os.Getuid() && peer.uid != 0) {
+	if err != nil || !admits(peer) {
 		s.log.Warn("refused a connection of another user", "uid", peer.uid, "error", err)
 		_ = nc.Close()
 		return
@@ -130,6 +137,7 @@ func (s *Server) accept(nc *net.UnixConn) {
 	}
 	c := newConn(s, nc, peer)
 	s.conns[c] = struct{}{}
+	s.accepted++
 	s.wg.Add(1)
 	s.mu.Unlock()
 	go func() { // ends with the connection; Close waits for it
@@ -140,6 +148,9 @@ func (s *Server) accept(nc *net.UnixConn) {
 		s.mu.Unlock()
 	}()
 }
+
+// admits lets in the daemon's own user and root.
+func admits(peer credentials) bool { return peer.uid == os.Getuid() || peer.uid == 0 }
 
 // refuse tells a client that is not served why. The line fits into the empty
 // buffer of a fresh socket.
@@ -175,11 +186,21 @@ func (s *Server) Connections() int {
 	return len(s.conns)
 }
 
+// Accepted is how many clients have ever been let in.
+func (s *Server) Accepted() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.accepted
+}
+
 // Close ends the listeners and the connections and waits for all of them.
 // Calls that are open have their waits aborted; answers that are ready go out
 // as long as ctx lasts.
 func (s *Server) Close(ctx context.Context) error {
 	s.mu.Lock()
+	if !s.closed {
+		close(s.done)
+	}
 	s.closed = true
 	for l := range s.listeners {
 		_ = l.Close()

@@ -38,7 +38,9 @@ func (m *Machine) stop() {
 	}
 	if m.own == nil && len(m.open) == 0 && !m.v2.inTurn() {
 		m.relayHeld(true)
-		m.state = idle
+		if m.state != idle {
+			m.setIdle()
+		}
 		m.next()
 		return
 	}
@@ -56,7 +58,7 @@ func (m *Machine) converge() {
 	}
 	m.do(SetTimer{Timer: CancelLimit})
 	m.relayHeld(true)
-	m.state = idle
+	m.setIdle()
 	m.next()
 }
 
@@ -71,9 +73,9 @@ func (m *Machine) giveUp() {
 		m.own = nil
 	}
 	m.relayHeld(true)
-	m.v2 = v2state{running: m.v2.running}
+	m.v2.accepted = false
 	if len(m.open) == 0 {
-		m.state = idle
+		m.setIdle()
 		m.next()
 		return
 	}
@@ -101,7 +103,17 @@ func (m *Machine) cancelRequest(ref Ref) {
 	}
 	m.queue = slices.Delete(m.queue, i, i+1)
 	m.do(Refuse{ref})
-	if i > 0 || m.state != idle {
+	if i > 0 {
+		return
+	}
+	for len(m.queue) > 0 && !m.queue[0].prompt {
+		m.do(Forward{Ref: m.queue[0].ref})
+		m.queue = m.queue[1:]
+	}
+	if len(m.queue) == 0 {
+		m.do(SetTimer{Timer: Patience})
+	}
+	if m.state != idle {
 		return
 	}
 	// It was the one that claims were made for.

@@ -38,9 +38,11 @@ func (m *Machine) claimed(c Claimed) {
 	case len(m.queue) > 0:
 		m.intoPrompt(got)
 	case m.state == idle:
-		if len(got.notices) > 0 {
+		if len(got.notices) > 0 && reason == ForWake {
 			// Kept until the agent is at rest: giving it back would cost a wake.
 			m.retry, m.due = &own{delivery: got}, true
+		} else {
+			m.bounce(got)
 		}
 		m.next()
 	default:

@@ -111,7 +111,7 @@ func (m *Machine) Holds(ref Ref) bool {
 
 // Waking reports whether the turn at the agent is ours with nobody waiting for it.
 func (m *Machine) Waking() bool {
-	return m.held == 0 && (m.state == wake || m.state == drain)
+	return m.held == 0 && (m.state == wake || m.state == drain) && !m.ending()
 }
 
 // Step takes an event and gives what is to be done. The result is valid until
@@ -156,8 +156,10 @@ func (m *Machine) take(e Event) {
 	case Activity:
 		m.activity(e.Speech)
 	case AgentIdle:
-		m.busy = false
-		m.next()
+		if !m.set.V2 { // which has a word of its own for that
+			m.busy = false
+			m.next()
+		}
 	case State:
 		m.stateUpdate(e)
 	case Permission:
@@ -187,6 +189,11 @@ func (m *Machine) bell() {
 	}
 	m.flag = true
 	m.next()
+}
+
+// setIdle: no turn that we know of goes on.
+func (m *Machine) setIdle() {
+	m.state, m.busy = idle, m.v2.running
 }
 
 // mayPrompt reports whether no prompt, of anybody, is at the agent.

@@ -25,6 +25,7 @@ func (m *Machine) resend() {
 func (m *Machine) ownAnswered(a OwnAnswered) {
 	if m.own == nil || m.own.n != a.N {
 		delete(m.stale, a.N)
+		m.comeLate(a.Result)
 		m.next()
 		return
 	}
@@ -65,7 +66,7 @@ func (m *Machine) refused(o *own) {
 		m.next()
 		return
 	}
-	m.state = idle
+	m.setIdle()
 	o.attempts++
 	if o.attempts >= maxRefusals {
 		m.giveBack(&o.delivery, true)

@@ -42,15 +42,7 @@ func (m *Machine) hurry() { m.do(SetTimer{Patience, claimPatience}) }
 
 // admit lets the first of the queue go, after a claim if it is a prompt.
 func (m *Machine) admit() {
-	for len(m.queue) > 0 && !m.queue[0].prompt {
-		m.do(Forward{Ref: m.queue[0].ref})
-		m.queue = m.queue[1:]
-	}
-	if len(m.queue) == 0 {
-		m.next()
-		return
-	}
-	first := m.queue[0]
+	first := m.queue[0] // a prompt: what stood in front of one has gone
 	if m.retry != nil && !first.slash {
 		m.carry.add(m.retry.delivery)
 		m.retry, m.due = nil, false
@@ -140,7 +132,7 @@ func (m *Machine) endTurn() {
 // rest ends the turn: the held answer goes out.
 func (m *Machine) rest() {
 	m.relayHeld(false)
-	m.state = idle
+	m.setIdle()
 }
 
 func (m *Machine) relayHeld(cancelled bool) {

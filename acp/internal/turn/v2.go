@@ -17,6 +17,8 @@ func (m *Machine) accepted(r Result) {
 	switch {
 	case r != Failed:
 		m.inserted()
+	case m.v2.accepted && !m.v2.running && len(m.open) == 0:
+		m.do(SetTimer{Accepted, quietAfter})
 	case m.state == cancelling:
 		m.converge()
 	case m.state == user && len(m.open) == 0 && !m.v2.inTurn() && !m.v2.running:
@@ -57,17 +59,23 @@ func (m *Machine) stateUpdate(s State) {
 	m.v2.running = s.Busy
 	if s.Busy {
 		m.do(SetTimer{Timer: Accepted})
+		if m.ending() && m.state != idle {
+			m.rest() // the agent goes on by itself: nothing of ours beside that
+		}
 		if m.state == idle {
 			m.busy = true
 		}
 		return
 	}
 	m.busy = false
-	if m.own == nil && len(m.open) == 0 && m.v2.accepted {
+	switch {
+	case m.own != nil || len(m.open) > 0 || m.state == idle || m.ending():
+		m.next()
+	case m.v2.accepted:
 		m.turnOver(s.Result)
-		return
+	default:
+		m.turnOver(Stopped) // the prompt was refused while something else ran
 	}
-	m.next()
 }
 
 // turnOver ends a turn of version 2. Nothing is held: a notice at its end is a
@@ -87,5 +95,18 @@ func (m *Machine) turnOver(r Result) {
 		m.flag = false
 		m.rest()
 		m.next()
+	}
+}
+
+// comeLate: a prompt of ours that was given up has been answered. In version 2
+// its turn is about to begin, after all.
+func (m *Machine) comeLate(r Result) {
+	switch {
+	case !m.set.V2 || r == Failed:
+	case m.state == idle:
+		m.busy = true
+		m.do(SetTimer{Quiet, quietAfter})
+	default:
+		m.inserted()
 	}
 }

@@ -1,0 +1,97 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"pgregory.net/rapid"
+)
+
+func readAll(t *rapid.T, r *Reader) (lines []Line) {
+	for {
+		got, err := r.Read()
+		if err != nil {
+			if !errors.Is(err, io.EOF) || len(got) > 0 {
+				t.Fatalf("Read = %d lines, %v", len(got), err)
+			}
+			return lines
+		}
+		lines = append(lines, got...)
+	}
+}
+
+// Whatever the reads give, the lines are the stream cut at 0x0A and nowhere
+// else, and keep their bytes while more is read.
+func TestReaderKeepsBytes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "\n", "\r\n", "\u2028", "{\"x\":1}", strings.Repeat("long", 40000)}), 0, 30).Draw(t, "text")
+		stream := strings.Join(text, "")
+		var src io.Reader = strings.NewReader(stream)
+		switch rapid.IntRange(0, 2).Draw(t, "reads") {
+		case 0:
+			src = iotest.DataErrReader(src)
+		case 1:
+			src = iotest.HalfReader(src)
+		}
+		var whole bytes.Buffer
+		for _, l := range readAll(t, NewReader(src)) {
+			if l.Part {
+				t.Fatal("a line in pieces")
+			}
+			if n := bytes.Count(l.Bytes, []byte("\n")); n > 1 || n == 1 && l.Bytes[len(l.Bytes)-1] != '\n' {
+				t.Fatalf("no line: %q", l.Bytes)
+			}
+			whole.Write(l.Bytes)
+		}
+		if whole.String() != stream {
+			t.Fatalf("got %d bytes, want %d", whole.Len(), len(stream))
+		}
+	})
+}
+
+// A line over the limit comes in pieces, the ones around it whole.
+func TestReaderStreamsLongLines(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		long := strings.Repeat("x", rapid.IntRange(0, 400000).Draw(t, "length"))
+		stream := "first\n" + long + "\nlast\n"
+		r := NewReader(iotest.HalfReader(strings.NewReader(stream)))
+		r.max = 100000
+		var whole bytes.Buffer
+		pieces := 0
+		for _, l := range readAll(t, r) {
+			whole.Write(l.Bytes)
+			if l.Part {
+				pieces++
+				if !l.More && !bytes.HasSuffix(l.Bytes, []byte("\n")) {
+					t.Fatal("the last piece has no newline")
+				}
+			}
+			if s := string(l.Bytes); l.Part && (s == "first\n" || s == "last\n") {
+				t.Fatalf("%q in pieces", s)
+			}
+		}
+		if whole.String() != stream {
+			t.Fatal("the bytes differ")
+		}
+		if len(long) > 300000 && pieces < 2 {
+			t.Fatalf("%d bytes in %d pieces", len(long), pieces)
+		}
+	})
+}
+
+// A stream that ends within a line gives what there is.
+func TestReaderCut(t *testing.T) {
+	r := NewReader(strings.NewReader("a\n{\"b"))
+	one, _ := r.Read()
+	two, _ := r.Read()
+	if len(one) != 1 || len(two) != 1 || string(two[0].Bytes) != "{\"b" {
+		t.Errorf("got %+v and %+v", one, two)
+	}
+	if _, err := r.Read(); !errors.Is(err, io.EOF) {
+		t.Errorf("then %v, want EOF", err)
+	}
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"sidetask/acp"
+	"sidetask/scope"
+)
+
+// acpFlags are the flags of `sidetask acp`.
+type acpFlags struct {
+	preset, trace string
+}
+
+func (p *program) acpCommand() *cobra.Command {
+	var f acpFlags
+	cmd := &cobra.Command{
+		Use:   "acp [flags] -- AGENT ARGS...",
+		Short: "Be the ACP proxy between an editor and an agent, on stdio",
+		Long: `Be the ACP proxy between an editor and an agent, on stdio: what the editor runs
+instead of the agent's own command. The agent gets task tools, and is woken when
+a task ends. Without AGENT it is a component of an ACP chain.`,
+		Example: "  sidetask acp -- claude-agent-acp\n  sidetask acp --preset /review -- codex-acp",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.acp(cmd.Context(), f, args)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SetInterspersed(false) // what follows AGENT is AGENT's
+	flags.StringVar(&f.preset, "preset", "/", "the scope of the mount that serves the agent")
+	flags.StringVar(&f.trace, "trace", "", "write both directions to this file, one JSON object a line, secrets masked")
+	return cmd
+}
+
+func (p *program) acp(ctx context.Context, f acpFlags, agent []string) error {
+	at, err := scope.Parse(f.preset)
+	if err != nil {
+		return misuse("for example: --preset /review", "--preset: %w", err)
+	}
+	o, err := p.options()
+	if err != nil {
+		return err
+	}
+	o.Name = "sidetask acp"
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	options := acp.Options{
+		In: p.stdin, Out: p.stdout, Err: p.stderr,
+		Agent: agent, Scope: string(at), Executable: exe, Socket: o.Socket,
+		Env: os.Environ(), Connect: acp.Over(o),
+	}
+	if f.trace != "" {
+		file, err := os.OpenFile(f.trace, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		if err != nil {
+			return fail("give a file that can be written", "open the trace: %w", err)
+		}
+		defer func() { _ = file.Close() }()
+		options.Trace = file
+	}
+	status, err := acp.Run(ctx, options)
+	if err != nil {
+		return &failure{status, err, ""} // it says what to do itself
+	}
+	if status != 0 {
+		return exit(status)
+	}
+	return nil
+}

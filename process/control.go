@@ -1,0 +1,131 @@
+package process
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"sidetask/registry"
+)
+
+// askTimeout bounds a question to a keeper that answers at once.
+const askTimeout = time.Second
+
+// ask puts one request to the task's keeper, adopted or not. It may take as long
+// as ctx lets it.
+func (p *Producer) ask(ctx context.Context, row registry.Row, r request) (answer, error) {
+	var a answer
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", p.control(row))
+	if err != nil {
+		return a, fmt.Errorf("reach the keeper: %w", err)
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })
+	defer stop()
+	text, err := json.Marshal(r)
+	if err != nil {
+		return a, err
+	}
+	if _, err := conn.Write(append(text, '\n')); err != nil {
+		return a, asked(ctx, err)
+	}
+	line, err := bufio.NewReader(io.LimitReader(conn, maxAnswer)).ReadBytes('\n')
+	if err != nil {
+		return a, asked(ctx, err)
+	}
+	if err := json.Unmarshal(line, &a); err != nil {
+		return a, fmt.Errorf("the keeper's answer: %w", err)
+	}
+	if a.Error != "" {
+		return a, errors.New(a.Error)
+	}
+	return a, nil
+}
+
+// asked tells a caller that went away from a keeper that did.
+func asked(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return fmt.Errorf("ask the keeper: %w", err)
+}
+
+// Cancel asks the keeper to end the command's whole tree: TERM now, KILL after
+// the grace. It returns at once, and asking again changes nothing (T198). A
+// keeper whose socket was swept away is asked by signal.
+func (p *Producer) Cancel(ctx context.Context, row registry.Row, _ *string) error {
+	_, err := p.stopTree(ctx, row)
+	return err
+}
+
+// EndLeftovers ends what the ended command left running.
+func (p *Producer) EndLeftovers(row registry.Row) (int, error) {
+	return p.stopTree(context.Background(), row)
+}
+
+func (p *Producer) stopTree(ctx context.Context, row registry.Row) (int, error) {
+	k, ok := p.find(row)
+	if !ok {
+		return 0, nil // nothing of it is left
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	grace := p.settings().StopGraceMs
+	a, err := p.ask(ctx, row, request{Op: opStop, GraceMs: &grace})
+	if err == nil {
+		return a.Processes, nil
+	}
+	// The number may be another file's by now if the keeper has just ended.
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, ok := p.kept[row]; !ok {
+		return 0, nil
+	}
+	if signalErr := terminate(k.pidfd); signalErr != nil {
+		return 0, fmt.Errorf("stop the command: %w", errors.Join(err, signalErr))
+	}
+	return max(k.leftovers, 1), nil
+}
+
+// Write gives input to a command that was started with stdin or a terminal, and
+// waits until it is taken: at most maxInput at once, so that a keeper's memory
+// stays bounded.
+func (p *Producer) Write(ctx context.Context, row registry.Row, req registry.WriteRequest) (int, error) {
+	k, ok := p.find(row)
+	if !ok || k.ended {
+		return 0, invalid("the command has ended: it takes no more input")
+	}
+	if !k.input {
+		return 0, invalid("the command takes no input: start it with stdin or pty")
+	}
+	if req.Cols > 0 && req.Rows > 0 {
+		if _, err := p.ask(ctx, row, request{Op: opResize, Cols: req.Cols, Rows: req.Rows}); err != nil {
+			return 0, err
+		}
+	}
+	written := 0
+	for data := req.Data; len(data) > 0; {
+		piece := data[:min(len(data), maxInput)]
+		data = data[len(piece):]
+		a, err := p.ask(ctx, row, request{Op: opWrite, Data: piece})
+		written += a.Written
+		if err != nil {
+			return written, err
+		}
+	}
+	if req.EOF {
+		if _, err := p.ask(ctx, row, request{Op: opEOF}); err != nil {
+			return written, err
+		}
+	}
+	return written, nil
+}
+
+// maxInput is how many bytes go to a keeper in one request.
+const maxInput = 64 << 10

@@ -1,0 +1,150 @@
+package process
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+
+	"sidetask/registry"
+)
+
+// watchExits is told of the ends of all commands, own and adopted ones, by one
+// watch on the folder of exit records. It looks after the watch is armed, so that
+// no end falls between; whatever was missed (an overflow) is found by the next look.
+func (p *Producer) watchExits() {
+	for {
+		p.scanExits()
+		select {
+		case <-p.exits.C:
+		case <-p.stop:
+			return
+		}
+	}
+}
+
+// scanExits settles all kept tasks that have a record. Records of others stay:
+// their keepers' rows are not known yet (Recover).
+func (p *Producer) scanExits() {
+	entries, err := os.ReadDir(p.paths.Exits())
+	if err != nil {
+		p.log.Error("cannot read the folder of exit records", "error", err)
+		return
+	}
+	for _, entry := range entries {
+		row, err := strconv.ParseInt(entry.Name(), 10, 64)
+		if err == nil {
+			p.settleKept(registry.Row(row))
+		}
+	}
+}
+
+// settleKept settles a kept task by its record, once.
+func (p *Producer) settleKept(row registry.Row) {
+	k, ok := p.find(row)
+	if !ok || k.ended {
+		return
+	}
+	e, ok := readRecord(p.record(row))
+	if !ok {
+		return
+	}
+	p.mu.Lock()
+	known, ok := p.kept[row]
+	if !ok || known.ended {
+		p.mu.Unlock()
+		return // another goroutine was first
+	}
+	known.ended, known.leftovers = true, e.Leftovers
+	p.mu.Unlock()
+	p.settle(row, e)
+	close(known.settled)
+}
+
+// settle hands the outcome to the registry and puts the record away: from then
+// on it is only told of.
+func (p *Producer) settle(row registry.Row, e exit) {
+	p.registry.Settle(row, e.outcome())
+	if err := os.Rename(p.record(row), p.oldRecord(row)); err != nil && !os.IsNotExist(err) {
+		p.log.Warn("cannot put an exit record away", "row", row, "error", err)
+	}
+}
+
+// keeperEnded is called when a kept task's keeper has ended. With a record, its
+// leftovers have ended, too; without, the task is lost.
+func (p *Producer) keeperEnded(row registry.Row) {
+	k, ok := p.find(row)
+	if !ok || !ended(k.pidfd) {
+		return
+	}
+	// The record was renamed before the keeper ended: it is there, or never will be.
+	p.settleKept(row)
+	last, ok := p.untrack(row)
+	if !ok {
+		return
+	}
+	reap(last.pidfd)
+	closeFD(last.pidfd)
+	_ = os.Remove(p.control(row)) // left by a keeper that was killed
+	switch {
+	case !last.ended:
+		p.registry.Settle(row, lost("its keeper ended without a record of the command's end"))
+	case last.leftovers > 0:
+		p.registry.Changed(row)
+	}
+	close(last.gone)
+}
+
+// lost is the outcome of a command whose end nobody saw: no code is invented.
+func lost(why string) registry.Outcome {
+	detail := "lost: " + why
+	return registry.Outcome{Status: registry.Failed, Detail: &detail}
+}
+
+// readRecord reads an exit record; an incomplete one counts as none.
+func readRecord(path string) (exit, bool) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return exit{}, false
+	}
+	var e exit
+	if json.Unmarshal(text, &e) != nil || e.Format < 1 || e.Format > format {
+		return exit{}, false
+	}
+	return e, true
+}
+
+// outcome says how the command ended (T191 with sidetask's changes, T192).
+func (e exit) outcome() registry.Outcome {
+	o := registry.Outcome{Status: registry.Completed, EndedAt: e.EndedAt}
+	var detail string
+	switch {
+	case e.SpawnError != "":
+		o.Status, detail = registry.Failed, "spawn failed: "+e.SpawnError
+		o.Detail = &detail
+		return o
+	case e.Signal != 0:
+		o.Status, o.Signal = registry.Killed, signalName(e.Signal)
+		detail = "signal: " + o.Signal
+		if e.Core {
+			detail += " (core dumped)"
+		}
+	default:
+		code := e.Code
+		o.ExitCode, detail = &code, fmt.Sprintf("exit code: %d", e.Code)
+	}
+	if e.exceeded() {
+		o.Status, detail = registry.Failed, e.tooMuch()
+	}
+	switch e.Cause {
+	case causeStop:
+		o.Status = registry.Killed
+	case causeTimeout:
+		o.Status, detail = registry.Killed, fmt.Sprintf("timed out after %d ms", e.TimeoutMs)
+	}
+	if e.Dropped > 0 {
+		detail += fmt.Sprintf(", %d bytes of output lost (disk full)", e.Dropped)
+	}
+	o.Detail = &detail
+	return o
+}

@@ -1,0 +1,83 @@
+package process
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"sidetask/registry"
+	"sidetask/spool"
+)
+
+// streams are the spools that a task may have.
+var streams = []string{outDir, errDir, orderDir}
+
+// waitingHint is the passing detail of a command that waits for its user.
+const waitingHint = "waiting for input"
+
+// Facts tells what is known of a task now. Only for a live command that takes
+// input its keeper is asked.
+func (p *Producer) Facts(row registry.Row) registry.Facts {
+	var f registry.Facts
+	dir := p.dir(row)
+	for _, s := range streams {
+		// What cannot be read is told as nothing: this is for display.
+		size, _ := spool.Size(filepath.Join(dir, s))
+		disk, _ := spool.Usage(filepath.Join(dir, s))
+		f.Disk += disk
+		if s != orderDir {
+			f.Bytes += size
+		}
+	}
+	k, live := p.find(row)
+	if live {
+		f.Leftovers = k.leftovers
+	}
+	if !live || k.ended {
+		if e, ok := p.anyRecord(row); ok && e.SpawnError == "" {
+			f.PID, f.CPUMs, f.RSSMax = e.PID, &e.CPUMs, &e.RSSMax
+			if e.MemoryPeak > 0 {
+				f.RSSMax = &e.MemoryPeak // of all its processes together
+			}
+		}
+		return f
+	}
+	f.PID = k.pid
+	cpu, ok := groupCPU(k.group)
+	if k.group == "" || !ok {
+		cpu, ok = cpuMs(k.pid)
+	}
+	if ok {
+		f.CPUMs = &cpu
+	}
+	if k.input && p.waitsForInput(row) {
+		f.Hint = waitingHint
+	}
+	return f
+}
+
+func (p *Producer) waitsForInput(row registry.Row) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	defer cancel()
+	a, err := p.ask(ctx, row, request{Op: opStatus})
+	return err == nil && a.Waiting
+}
+
+// Remove deletes everything kept of an ended task.
+func (p *Producer) Remove(row registry.Row) (int64, error) {
+	var freed int64
+	for _, s := range streams {
+		size, err := spool.Usage(filepath.Join(p.dir(row), s))
+		if err != nil {
+			return 0, err
+		}
+		freed += size
+	}
+	if err := os.Remove(p.record(row)); err != nil && !os.IsNotExist(err) {
+		return 0, err
+	}
+	if err := os.RemoveAll(p.dir(row)); err != nil {
+		return 0, err
+	}
+	return freed, nil
+}

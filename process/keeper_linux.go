@@ -1,0 +1,138 @@
+package process
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// startKeeper starts a keeper that waits for its job at the other end of a
+// socket. Nobody waits for its end in a thread: it has a pidfd.
+func startKeeper(binary string) (*spare, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("start a keeper: %w", err)
+	}
+	defer unix.Close(pair[1])
+	ours := os.NewFile(uintptr(pair[0]), "keeper")
+	conn, err := net.FileConn(ours)
+	_ = ours.Close()
+	if err != nil {
+		return nil, fmt.Errorf("start a keeper: %w", err)
+	}
+	pidfd, pid, err := fork(binary, pair[1])
+	if err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("start a keeper (%s): %w", binary, err)
+	}
+	return &spare{conn: conn.(*net.UnixConn), pidfd: pidfd, pid: pid}, nil
+}
+
+// fork starts the keeper's process, detached from all that is the daemon's.
+func fork(binary string, socket int) (pidfd, pid int, err error) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return -1, 0, err
+	}
+	defer null.Close()
+	pidfd = -1
+	pid, err = syscall.ForkExec(binary, []string{"sidetask-keeper"}, &syscall.ProcAttr{
+		Dir:   "/",
+		Env:   []string{"GOMAXPROCS=1"}, // a keeper does one thing at a time
+		Files: []uintptr{null.Fd(), null.Fd(), null.Fd(), uintptr(socket)},
+		Sys:   &syscall.SysProcAttr{Setsid: true, PidFD: &pidfd},
+	})
+	if err != nil {
+		return -1, 0, err
+	}
+	if pidfd < 0 {
+		// Before Linux 5.2; the child cannot be reaped before we do it, so its
+		// pid is still its own.
+		if pidfd, err = unix.PidfdOpen(pid, 0); err != nil {
+			return -1, 0, fmt.Errorf("this kernel has no pidfds (Linux 5.3 has): %w", err)
+		}
+	}
+	unix.CloseOnExec(pidfd)
+	return pidfd, pid, nil
+}
+
+// enterable checks the right x on a file or folder, as the kernel will.
+func enterable(path string) error { return unix.Access(path, unix.X_OK) }
+
+// lockNew makes a file and locks it. The lock goes with the open file wherever
+// its descriptor is sent.
+func lockNew(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+// busy reports whether the file's lock is held, and so whether a keeper lives.
+func busy(path string) (bool, error) {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if os.IsNotExist(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer file.Close()
+	err = unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	if err == unix.EWOULDBLOCK {
+		return true, nil
+	}
+	return false, err
+}
+
+// openKeeper gives a descriptor of a keeper that an earlier daemon started. A pid
+// is trusted only if the process behind it started when the keeper did.
+func openKeeper(a alive) (pidfd int, err error) {
+	pidfd, err = unix.PidfdOpen(a.Keeper, 0)
+	if err != nil {
+		return -1, err
+	}
+	if start, err := startTime(a.Keeper); err != nil || start != a.Start {
+		closeFD(pidfd)
+		return -1, fmt.Errorf("process %d is another one now", a.Keeper)
+	}
+	return pidfd, nil
+}
+
+// ended reports whether the process has ended, reaped or not.
+func ended(pidfd int) bool {
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, 0)
+	return err == nil && n > 0
+}
+
+// reap buries an ended keeper. One that an earlier daemon started is not ours
+// to bury (ECHILD).
+func reap(pidfd int) {
+	for unix.Waitid(unix.P_PIDFD, pidfd, nil, unix.WEXITED|unix.WNOHANG, nil) == unix.EINTR {
+	}
+}
+
+// killAndReap ends a keeper that has no command.
+func killAndReap(pidfd int) {
+	_ = unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0)
+	for unix.Waitid(unix.P_PIDFD, pidfd, nil, unix.WEXITED, nil) == unix.EINTR {
+	}
+}
+
+// terminate asks a keeper by signal to stop its command: where its control
+// socket does not answer.
+func terminate(pidfd int) error { return unix.PidfdSendSignal(pidfd, unix.SIGTERM, nil, 0) }
+
+func closeFD(fd int) {
+	if fd >= 0 {
+		_ = unix.Close(fd)
+	}
+}

@@ -1,0 +1,46 @@
+//go:build !linux
+
+package process
+
+import (
+	"errors"
+	"os"
+
+	"sidetask/registry"
+)
+
+// errNeedsLinux is what everything here says elsewhere: keepers need subreapers
+// and pidfds.
+var errNeedsLinux = errors.New("commands need Linux")
+
+func startKeeper(string) (*spare, error) { return nil, errNeedsLinux }
+
+func enterable(string) error { return nil }
+
+func lockNew(string) (*os.File, error) { return nil, errNeedsLinux }
+
+func busy(string) (bool, error) { return false, errNeedsLinux }
+
+func openKeeper(alive) (int, error) { return -1, errNeedsLinux }
+
+func ended(int) bool { return true }
+
+func reap(int) {}
+
+func killAndReap(int) {}
+
+func terminate(int) error { return errNeedsLinux }
+
+func closeFD(int) {}
+
+type pids struct{}
+
+func newPids(func(registry.Row)) (*pids, error) { return nil, errNeedsLinux }
+
+func (*pids) add(int, registry.Row) error { return errNeedsLinux }
+
+func (*pids) remove(int) {}
+
+func (*pids) run() {}
+
+func (*pids) close() error { return nil }

@@ -1,0 +1,191 @@
+package process
+
+import (
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"sidetask/registry"
+)
+
+func contains(s, part string) bool { return strings.Contains(s, part) }
+
+// TestEnd pins T191: how a command ended, and what it said, in true order (T193).
+func TestEnd(t *testing.T) {
+	w := newWorld(t)
+	for _, c := range []struct {
+		command string
+		status  registry.Status
+		detail  string
+		text    string
+	}{
+		{"echo hi", registry.Completed, "exit code: 0", "hi\n"},
+		{"echo out; echo err >&2; echo out2; exit 3", registry.Completed, "exit code: 3", "out\nerr\nout2\n"},
+		{"kill -KILL $$", registry.Killed, "signal: SIGKILL", ""},
+		{"exit 137", registry.Completed, "exit code: 137", ""},
+		{"ulimit -c 0; kill -SEGV $$", registry.Killed, "signal: SIGSEGV", ""},
+		{"kill -35 $$", registry.Killed, "signal: SIG35", ""},
+		{"no-such-program-anywhere 2>/dev/null", registry.Completed, "exit code: 127", ""},
+	} {
+		task := w.wait(w.start(c.command))
+		w.is(task, c.status, c.detail)
+		if text := w.read(task); text != c.text {
+			t.Errorf("%q printed %q, want %q", c.command, text, c.text)
+		}
+	}
+}
+
+// TestLeftovers: a task ends with its own process, whoever still holds its
+// output; what it left running is shown, reachable by kill, and its later output
+// is kept.
+func TestLeftovers(t *testing.T) {
+	w := newWorld(t)
+	for _, command := range []string{
+		"setsid sleep 1000 & echo hi",
+		"sleep 1000 & echo hi",
+		"(sleep 1000 & sleep 1000 &) ; echo hi",
+		"python3 -c 'import os\nif os.fork(): os._exit(0)\nos.setsid()\nif os.fork(): os._exit(0)\nos.execlp(\"sleep\",\"sleep\",\"1000\")'; echo hi",
+	} {
+		task := w.wait(w.start(command))
+		w.is(task, registry.Completed, "exit code: 0")
+		if text := w.read(task); text != "hi\n" {
+			t.Errorf("%q printed %q", command, text)
+		}
+		if n := w.registry.Facts(task).Leftovers; n < 1 {
+			t.Errorf("%q left %d processes, want them shown", command, n)
+		}
+		if already, _, err := w.registry.Kill(w.context(), registry.AsOperator(), task.ID, nil); !already || err != nil {
+			t.Errorf("kill of an ended task: already %v, %v", already, err)
+		}
+		w.gone(task)
+		if n := w.registry.Facts(task).Leftovers; n != 0 {
+			t.Errorf("%q: %d leftovers after the kill", command, n)
+		}
+	}
+}
+
+// alivePIDs gives those of the pids in the text that live (zombies do not).
+func alivePIDs(text string) []int {
+	var list []int
+	for _, field := range strings.Fields(text) {
+		pid, err := strconv.Atoi(field)
+		if err != nil || syscall.Kill(pid, 0) != nil {
+			continue
+		}
+		if fields, err := statFields(pid); err == nil && fields[0] != "Z" {
+			list = append(list, pid)
+		}
+	}
+	return list
+}
+
+// TestKill pins T198 for the whole tree: TERM, the grace, KILL, whatever the
+// processes do against it.
+func TestKill(t *testing.T) {
+	w := newWorld(t)
+	w.settings.StopGraceMs = 200
+	for _, c := range []struct{ name, command, detail string }{
+		{"plain", "echo $$ ready; sleep 1000", "signal: SIGTERM"},
+		{"TERM-proof", "trap '' TERM; echo $$ ready; while :; do sleep 1000; done", "signal: SIGKILL"},
+		{"exits by itself", "trap 'exit 7' TERM; echo $$ ready; while :; do sleep 0.01; done", "exit code: 7"},
+		{"nested setsid", "setsid bash -c 'setsid bash -c \"trap \\\"\\\" TERM; echo \\$\\$; sleep 1000\" & echo $$; sleep 1000' & sleep 0.2; echo $$ ready; sleep 1000", "signal: SIGTERM"},
+		{"stopped", "bash -c 'echo $$; kill -STOP $$' & sleep 0.1; echo $$ ready; sleep 1000", "signal: SIGTERM"},
+		{"forks meanwhile", "trap '' TERM; f() { trap '' TERM; while :; do (sleep 1000 & echo $!) ; sleep 0.001; done; }; f & f & echo $$ ready; wait", "signal: SIGKILL"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			task := w.start(c.command)
+			w.until(task, "ready")
+			if already, stopping, err := w.registry.Kill(w.context(), registry.AsOperator(), task.ID, nil); already || err != nil || stopping.Status != registry.Stopping {
+				t.Fatalf("kill: already %v, %s, %v", already, stopping.Status, err)
+			}
+			ended := w.wait(task)
+			if ended.Status != registry.Killed {
+				t.Errorf("ended %s, %s", ended.Status, detail(ended))
+			}
+			if signal := strings.TrimPrefix(c.detail, "signal: "); ended.Signal != "" && ended.Signal != signal {
+				t.Errorf("ended by %s, want %s", ended.Signal, signal)
+			}
+			w.gone(task)
+			if alive := alivePIDs(w.read(task)); len(alive) > 0 {
+				t.Errorf("processes %v of the tree live on", alive)
+			}
+		})
+	}
+}
+
+// TestRestart: a daemon that goes away costs nothing. The next one adopts what
+// runs, settles what ended meanwhile by its record, says `lost` where there is
+// none, and reads on where the last one was.
+func TestRestart(t *testing.T) {
+	w := newWorld(t)
+	dir := t.TempDir()
+	in := func(s *Spec) { s.Cwd = dir }
+	runs := w.start("echo one; while [ ! -e go ]; do sleep 0.01; done; echo two; exit 5", in)
+	ends := w.start("while [ ! -e down ]; do sleep 0.01; done; echo done; exit 4; ", in)
+	stray := w.start("while [ ! -e down ]; do sleep 0.01; done; sleep 1000 & exit 0", in)
+	killed := w.start("echo here; sleep 1000", in)
+	w.until(runs, "one")
+	w.until(killed, "here")
+	if text := w.read(runs); text != "one\n" {
+		t.Errorf("read %q", text)
+	}
+	keepers := []int{w.keeperOf(ends), w.keeperOf(killed)}
+	w.end()
+	touch(t, dir, "down")
+	if err := syscall.Kill(keepers[1], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range keepers {
+		awaitGone(t, pid)
+	}
+	w.awaitFile(w.exitFile(stray))
+	w.begin()
+
+	w.is(w.wait(ends), registry.Completed, "exit code: 4")
+	if text := w.read(ends); text != "done\n" {
+		t.Errorf("read %q of the task that ended while no daemon ran", text)
+	}
+	w.is(w.wait(killed), registry.Failed, "lost: neither its keeper nor a record of its end is there")
+	w.is(w.wait(stray), registry.Completed, "exit code: 0")
+	if n := w.registry.Facts(stray).Leftovers; n != 1 {
+		t.Errorf("%d leftovers after the restart, want 1", n)
+	}
+	live, err := w.registry.Get(registry.AsOperator(), runs.ID)
+	if err != nil || live.Status != registry.Running {
+		t.Errorf("the running task is %s after the restart, %v", live.Status, err)
+	}
+	touch(t, dir, "go")
+	w.is(w.wait(runs), registry.Completed, "exit code: 5")
+	if text := w.read(runs); text != "two\n" {
+		t.Errorf("read %q, want what came after the last read", text)
+	}
+
+	// Once more: what has ended stays as it is, and its leftovers are known.
+	w.restart()
+	again, err := w.registry.Get(registry.AsOperator(), ends.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.is(again, registry.Completed, "exit code: 4")
+	if n, err := w.p.EndLeftovers(stray.Row); n != 1 || err != nil {
+		t.Errorf("ended %d leftovers, %v", n, err)
+	}
+	w.gone(stray)
+}
+
+// TestKeeperKilled: a keeper that dies alone leaves `failed`, `lost: …`, never an
+// invented code, and its command does not run on unseen.
+func TestKeeperKilled(t *testing.T) {
+	w := newWorld(t)
+	task := w.start("echo $$ ready; sleep 1000")
+	w.until(task, "ready")
+	pids := w.read(task)
+	if err := syscall.Kill(w.keeperOf(task), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	w.is(w.wait(task), registry.Failed, "lost: its keeper ended without a record of the command's end")
+	for _, pid := range alivePIDs(pids) {
+		awaitGone(t, pid)
+	}
+}

@@ -1,0 +1,163 @@
+package process
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	// spareIdle is how long a spare keeper is kept after the last start.
+	spareIdle = time.Minute
+	// handTimeout bounds the talk with a keeper: a machine so loaded that a
+	// fork takes longer does not start commands any more.
+	handTimeout = time.Minute
+)
+
+// spare is a keeper that waits for its job.
+type spare struct {
+	conn  *net.UnixConn
+	pidfd int
+	pid   int
+}
+
+// spares keeps one keeper warm while commands are being started, so that a
+// start costs a message and one fork+exec, not the start of a Go process
+// (ARCHITECTURE, decision 11).
+type spares struct {
+	binary string
+
+	mu      sync.Mutex
+	ready   *spare      // guarded by mu
+	pending bool        // one is being made; guarded by mu
+	idle    *time.Timer // ends the spare; guarded by mu
+	closed  bool        // guarded by mu
+	making  sync.WaitGroup
+}
+
+func newSpares(binary string) *spares { return &spares{binary: binary} }
+
+// take gives the warm keeper, or a new one, and has the next one warmed.
+func (s *spares) take() (*spare, error) {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil, errClosed
+	}
+	k := s.ready
+	s.ready = nil
+	s.mu.Unlock()
+	if k != nil && ended(k.pidfd) {
+		k.end() // somebody killed it
+		k = nil
+	}
+	if k != nil {
+		return k, nil
+	}
+	return startKeeper(s.binary)
+}
+
+// warm makes the next spare, beside the start that calls it. One that cannot be
+// made is no error yet: the next start tries itself, and says why.
+func (s *spares) warm() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.pending {
+		return
+	}
+	if s.idle == nil {
+		s.idle = time.AfterFunc(spareIdle, s.retire)
+	} else {
+		s.idle.Reset(spareIdle)
+	}
+	if s.ready != nil {
+		return
+	}
+	s.pending = true
+	s.making.Go(func() {
+		k, err := startKeeper(s.binary)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.pending = false
+		switch {
+		case err != nil:
+		case s.closed:
+			k.end()
+		default:
+			s.ready = k
+		}
+	})
+}
+
+// retire ends the spare: no commands were started for a while.
+func (s *spares) retire() {
+	s.mu.Lock()
+	k := s.ready
+	s.ready = nil
+	s.mu.Unlock()
+	if k != nil {
+		k.end()
+	}
+}
+
+func (s *spares) close() {
+	s.mu.Lock()
+	s.closed = true
+	if s.idle != nil {
+		s.idle.Stop()
+	}
+	s.mu.Unlock()
+	s.making.Wait()
+	s.retire()
+}
+
+// end lets the keeper go: it ends when our end of its socket closes, and is
+// buried here.
+func (k *spare) end() {
+	_ = k.conn.Close()
+	killAndReap(k.pidfd)
+	closeFD(k.pidfd)
+}
+
+// hand gives the job and the locked file, and waits for the command's start.
+func (k *spare) hand(j *job, lock *os.File) (report, error) {
+	var r report
+	text, err := json.Marshal(j)
+	if err != nil {
+		return r, err
+	}
+	if len(text) > maxJob {
+		return r, fmt.Errorf("the command and its environment have %d bytes as JSON, at most %d are possible", len(text), maxJob)
+	}
+	if err := k.conn.SetDeadline(time.Now().Add(handTimeout)); err != nil {
+		return r, err
+	}
+	length := binary.BigEndian.AppendUint32(nil, uint32(len(text)))
+	if _, _, err := k.conn.WriteMsgUnix(length, syscall.UnixRights(int(lock.Fd())), nil); err != nil {
+		return r, err
+	}
+	if _, err := k.conn.Write(text); err != nil {
+		return r, err
+	}
+	if _, err := io.ReadFull(k.conn, length); err != nil {
+		return r, fmt.Errorf("it ended: %w", err)
+	}
+	text = make([]byte, min(binary.BigEndian.Uint32(length), maxAnswer))
+	if _, err := io.ReadFull(k.conn, text); err != nil {
+		return r, fmt.Errorf("it ended: %w", err)
+	}
+	if err := json.Unmarshal(text, &r); err != nil {
+		return r, err
+	}
+	if r.Error != "" && !r.Recorded {
+		return r, errors.New(r.Error)
+	}
+	return r, nil
+}

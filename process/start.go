@@ -1,0 +1,178 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"sidetask/registry"
+)
+
+// Start checks the command, has it admitted, and starts it under a keeper. What
+// can be known beforehand is an error and no task; what fails in the keeper is
+// a task that ends `failed`, `spawn failed: …` (T192). A context that ends
+// before the command is handed over starts nothing (T188).
+func (p *Producer) Start(ctx context.Context, c registry.Caller, s Spec) (registry.Task, error) {
+	j, env, err := p.plan(c, s)
+	if err != nil {
+		return registry.Task{}, err
+	}
+	return p.registry.Start(ctx, c, registry.Spec{
+		Kind:        "bash",
+		Label:       s.label(),
+		OutputLimit: s.OutputLimit,
+		Stream:      true,
+		Shared:      s.Shared,
+		Key:         s.Key,
+		Producer:    Name,
+	}, func(row registry.Row) error {
+		p.identify(env, row)
+		if j.Env, err = list(env, s.Command); err != nil {
+			return err
+		}
+		return p.run(ctx, row, j)
+	})
+}
+
+// plan makes the job as far as it is known before the row is.
+func (p *Producer) plan(c registry.Caller, s Spec) (*job, map[string]string, error) {
+	if err := s.check(); err != nil {
+		return nil, nil, err
+	}
+	settings := p.settings()
+	base, cwd := p.basis(c)
+	if base == nil && s.Env["PATH"] == "" {
+		base = bare()
+	}
+	env := environment(base, s.Env, s.terminal())
+	if cwd == "" {
+		cwd = home(env)
+	}
+	dir, err := s.directory(cwd)
+	if err != nil {
+		return nil, nil, err
+	}
+	env["PWD"] = dir
+	if _, err := list(env, s.Command); err != nil {
+		return nil, nil, err
+	}
+	shell, err := findShell(settings.Shell, env["PATH"])
+	if err != nil {
+		return nil, nil, err
+	}
+	return &job{
+		Format:    format,
+		Exits:     p.paths.Exits(),
+		Path:      shell,
+		Argv:      []string{filepath.Base(shell), "-c", s.Command},
+		Cwd:       dir,
+		Bytes:     settings.SpoolBytes,
+		Head:      settings.KeepHeadBytes,
+		TimeoutMs: s.timeout(settings),
+		GraceMs:   settings.StopGraceMs,
+		WaitingMs: p.waiting,
+		Stdin:     s.Stdin,
+		Separate:  s.Separate,
+		Cols:      s.PTYCols,
+		Rows:      s.PTYRows,
+	}, env, nil
+}
+
+// run hands the job to a keeper and waits until it has forked (ARCHITECTURE,
+// decision 3). The task's file is locked before and stays so in the keeper's
+// hands: at no instant is there a command without a busy lock.
+func (p *Producer) run(ctx context.Context, row registry.Row, j *job) (err error) {
+	j.Row, j.Dir, j.Control = int64(row), p.dir(row), p.control(row)
+	if err := os.Mkdir(j.Dir, 0o700); err != nil {
+		return fmt.Errorf("make the task's folder: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			p.removeAll(row)
+		}
+	}()
+	lock, err := lockNew(p.lockFile(row))
+	if err != nil {
+		return fmt.Errorf("lock the task's file: %w", err)
+	}
+	defer lock.Close()
+	k, err := p.spare.take()
+	if err != nil {
+		return err
+	}
+	defer k.conn.Close()
+	if err := ctx.Err(); err != nil {
+		p.discard(k)
+		return err
+	}
+	group, born, err := p.openGroup(ctx, row)
+	if err != nil {
+		p.discard(k)
+		return err
+	}
+	defer born()
+	j.Group = group
+	// Before the command can end: so that its end finds the task here.
+	err = p.track(&kept{
+		row: row, pidfd: k.pidfd, keeper: k.pid, input: j.Stdin || j.Cols > 0, group: group,
+		settled: make(chan struct{}), gone: make(chan struct{}),
+	})
+	if err != nil {
+		p.discard(k)
+		removeGroup(group)
+		return err
+	}
+	r, err := k.hand(j, lock)
+	if err != nil {
+		p.untrack(row)
+		p.discard(k)
+		removeGroup(group)
+		return fmt.Errorf("hand the command to its keeper: %w", err)
+	}
+	p.spare.warm()
+	p.mu.Lock()
+	if t, ok := p.kept[row]; ok {
+		t.pid = r.PID
+	}
+	p.mu.Unlock()
+	return nil
+}
+
+// errClosed is what a start after Close says.
+var errClosed = errors.New("the command producer is closed")
+
+// track begins to listen for the end of a task's keeper.
+func (p *Producer) track(k *kept) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return errClosed
+	}
+	if err := p.pids.add(k.pidfd, k.row); err != nil {
+		return fmt.Errorf("watch the keeper: %w", err)
+	}
+	p.kept[k.row] = k
+	return nil
+}
+
+// untrack forgets a task. Its pidfd stays open.
+func (p *Producer) untrack(row registry.Row) (*kept, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k, ok := p.kept[row]
+	if ok {
+		delete(p.kept, row)
+		p.pids.remove(k.pidfd)
+	}
+	return k, ok
+}
+
+// discard ends a keeper that got no job, or did not take it. Its command, if it
+// should have started one after all, dies with it.
+func (p *Producer) discard(k *spare) {
+	_ = k.conn.Close()
+	killAndReap(k.pidfd)
+	closeFD(k.pidfd)
+}

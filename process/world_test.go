@@ -1,0 +1,306 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"sidetask/paths"
+	"sidetask/registry"
+	"sidetask/scope"
+	"sidetask/store"
+
+	"go.uber.org/goleak"
+)
+
+// keeperBinary is built once for all tests.
+var keeperBinary string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "keeper")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	keeperBinary = filepath.Join(dir, "sidetask-keeper")
+	if out, err := exec.Command("go", "build", "-o", keeperBinary, "sidetask/cmd/sidetask-keeper").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build the keeper: %v\n%s", err, out)
+		os.Exit(1)
+	}
+	code := m.Run()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// patience is how long a test waits for what must happen: a dead man's limit,
+// never an expectation.
+const patience = time.Minute
+
+// world is a daemon's rooms below the socket, on a state of its own that
+// survives a restart.
+type world struct {
+	testing.TB
+	settings Settings
+	paths    paths.Paths
+	keeper   string
+	registry *registry.Registry
+	p        *Producer
+}
+
+func newWorld(t testing.TB) *world {
+	// Short: control sockets have 107 bytes at most.
+	dir, err := os.MkdirTemp("", "st")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{
+		TB: t,
+		settings: Settings{
+			Shell: "bash", SpoolBytes: 64 << 20, KeepHeadBytes: 1 << 20, StopGraceMs: 3000, CleanOutput: true,
+		},
+		paths:  paths.Paths{State: filepath.Join(dir, "s"), Runtime: filepath.Join(dir, "r")},
+		keeper: keeperBinary,
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	w.begin()
+	t.Cleanup(func() {
+		w.killAll()
+		w.end()
+	})
+	return w
+}
+
+// begin starts the rooms, as a daemon does.
+func (w *world) begin() {
+	w.Helper()
+	if err := os.MkdirAll(w.paths.State, 0o700); err != nil {
+		w.Fatal(err)
+	}
+	db, err := store.Open(w.paths.Database())
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.registry, err = registry.Open(registry.Options{
+		Store:  db,
+		Limit:  func() int64 { return 10000 },
+		Serves: func(scope.Path) bool { return true },
+		Grace: func() registry.Grace {
+			return registry.Grace{Owner: time.Hour, Stop: time.Duration(w.settings.StopGraceMs) * time.Millisecond}
+		},
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.p, err = Open(Options{
+		Registry: w.registry,
+		Paths:    w.paths,
+		Keeper:   w.keeper,
+		Socket:   "/run/example/sidetask.sock",
+		Settings: func() Settings { return w.settings },
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.registry.AddProducer(Name, w.p)
+	if err := w.p.Recover(); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// end stops the rooms and leaves the commands alone.
+func (w *world) end() {
+	w.Helper()
+	if w.p == nil {
+		return
+	}
+	if err := w.registry.Shutdown(context.Background(), false); err != nil {
+		w.Error(err)
+	}
+	if err := w.p.Close(); err != nil {
+		w.Error(err)
+	}
+	w.p = nil
+}
+
+func (w *world) restart() {
+	w.Helper()
+	w.end()
+	w.begin()
+}
+
+// killAll ends what a test left running, and waits until it is gone.
+func (w *world) killAll() {
+	if w.p == nil {
+		return
+	}
+	w.settings.StopGraceMs = 0
+	w.p.mu.Lock()
+	var rows []registry.Row
+	var gone []<-chan struct{}
+	for row, k := range w.p.kept {
+		rows = append(rows, row)
+		gone = append(gone, k.gone)
+	}
+	w.p.mu.Unlock()
+	for i, row := range rows {
+		_, _ = w.p.EndLeftovers(row)
+		select {
+		case <-gone[i]:
+		case <-time.After(patience):
+			w.Errorf("the tree of row %d did not end", row)
+		}
+	}
+}
+
+func (w *world) context() context.Context {
+	ctx, cancel := context.WithTimeout(w.Context(), patience)
+	w.Cleanup(cancel)
+	return ctx
+}
+
+// start starts a command as the operator, with an environment like a person's.
+func (w *world) start(command string, change ...func(*Spec)) registry.Task {
+	w.Helper()
+	s := Spec{Command: command, Cwd: "/", Env: map[string]string{"PATH": os.Getenv("PATH"), "HOME": "/"}}
+	for _, f := range change {
+		f(&s)
+	}
+	t, err := w.p.Start(w.context(), registry.AsOperator(), s)
+	if err != nil {
+		w.Fatalf("start %q: %v", command, err)
+	}
+	return t
+}
+
+// wait waits for the task's end.
+func (w *world) wait(t registry.Task) registry.Task {
+	w.Helper()
+	t, _, err := w.registry.Wait(w.context(), registry.AsOperator(), t.ID, float64(patience.Milliseconds()))
+	if err != nil {
+		w.Fatal(err)
+	}
+	if !t.Status.Terminal() {
+		w.Fatalf("%s is still %s", t.ID, t.Status)
+	}
+	return t
+}
+
+// gone waits until the task's keeper has ended, and all leftovers with it.
+func (w *world) gone(t registry.Task) {
+	w.Helper()
+	w.p.mu.Lock()
+	k := w.p.kept[t.Row]
+	w.p.mu.Unlock()
+	if k == nil {
+		return
+	}
+	select {
+	case <-k.gone:
+	case <-time.After(patience):
+		w.Fatalf("the keeper of %s did not end", t.ID)
+	}
+}
+
+// read is one consuming read without a bound.
+func (w *world) read(t registry.Task) string {
+	w.Helper()
+	r, _, receipt, err := w.registry.Read(w.context(), registry.AsOperator(), t.ID, func(registry.Task) int64 { return 0 }, false)
+	if err != nil {
+		w.Fatal(err)
+	}
+	receipt.Delivered()
+	return r.Text
+}
+
+// until waits for one of the texts in the output.
+func (w *world) until(t registry.Task, texts ...string) string {
+	w.Helper()
+	var got []byte
+	for off := int64(0); ; {
+		piece, err := w.registry.Tail(w.context(), registry.AsOperator(), t.ID, registry.TailRequest{Offset: off, MaxBytes: 1 << 16, Follow: true})
+		if err != nil {
+			w.Fatalf("waiting for %q, got %q: %v", texts, got, err)
+		}
+		got = append(got, piece.Data...)
+		if slices.ContainsFunc(texts, func(text string) bool { return contains(string(got), text) }) {
+			return string(got)
+		}
+		if piece.EOF {
+			w.Fatalf("the output %q ended without %q", got, texts)
+		}
+		off = piece.Next
+	}
+}
+
+func detail(t registry.Task) string {
+	if t.Detail == nil {
+		return ""
+	}
+	return *t.Detail
+}
+
+// is checks status and detail.
+func (w *world) is(t registry.Task, status registry.Status, text string) {
+	w.Helper()
+	if t.Status != status || detail(t) != text {
+		w.Errorf("%s ended %s, %q; want %s, %q", t.ID, t.Status, detail(t), status, text)
+	}
+}
+
+func (w *world) keeperOf(t registry.Task) int {
+	w.Helper()
+	k, ok := w.p.find(t.Row)
+	if !ok {
+		w.Fatalf("%s has no keeper", t.ID)
+	}
+	return k.keeper
+}
+
+func (w *world) exitFile(t registry.Task) string {
+	return filepath.Join(w.paths.Exits(), name(t.Row))
+}
+
+// awaitFile waits until a file is there. Only what is below the registry has no
+// event for it that a test could hear.
+func (w *world) awaitFile(path string) {
+	w.Helper()
+	eventually(w.TB, path+" is there", func() bool {
+		_, err := os.Stat(path)
+		return err == nil
+	})
+}
+
+// awaitGone waits until a process has ended.
+func awaitGone(t testing.TB, pid int) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("process %d has ended", pid), func() bool {
+		fields, err := statFields(pid)
+		return err != nil || fields[0] == "Z"
+	})
+}
+
+// eventually looks until something holds that tells nobody when it does.
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+func touch(t *testing.T, dir, name string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,239 @@
+# shellcheck shell=bash disable=SC2154,SC2016
+# The checks of scripts/test-systemd, which has the words used here: user, ctl, prop, want, lacks, yes, await.
+
+service=sidetask.service socket=sidetask.socket
+
+# All of them, in this order: each leaves a service that runs. CHECKS="check_install check_stop" runs a few.
+checks() {
+  local check
+  for check in ${CHECKS:-check_package check_install check_activation check_tasks check_reload check_restart check_failure check_binary check_stop check_configuration check_uninstall}; do
+    $check
+  done
+}
+
+st() { user sidetask "$@" 2>&1; }
+only() { user sidetask "$@" 2> /dev/null; }
+# state ID: status and detail of a task, from the list.
+state() { st ls -a --json | jq -r --arg id "$1" '.tasks[] | select(.id == $id) | .status + " " + (.detail // "")'; }
+pid() { prop $service MainPID; }
+running() { [ "$(state "$1")" = "running " ]; }
+another() { [ "$(pid)" != "$1" ] && [ "$(pid)" != 0 ] && [ "$(prop $service ActiveState)" = active ]; }
+# same NAME ID: the task runs on, and its output with it.
+goes_on() {
+  local before
+  before=$(st tail "$2" | wc -l)
+  if running "$2" && await 5 more_lines "$2" "$before"; then ok "$1"; else bad "$1: $(state "$2"), $before lines: $(st tail "$2" | tail -2)"; fi
+}
+more_lines() { [ "$(st tail "$1" | wc -l)" -gt "$2" ]; }
+drop_in() {
+  user mkdir -p "$home/.config/systemd/user/$service.d"
+  printf '%s\n' "$@" | user tee "$home/.config/systemd/user/$service.d/test.conf" > /dev/null
+  ctl daemon-reload
+}
+
+# The room systemd, run as a service itself.
+check_package() {
+  local out
+  out=$(user systemd-run --user --wait --pipe --collect --quiet --unit=room.service -p Type=notify -p Delegate=yes -p StandardError=journal \
+    -E SYSTEMD_TEST_MANAGER=1 "$home/src/bin/systemd.test" -test.run TestInManager -test.v 2>&1)
+  want "a group for a command: clone into it, kill it" '--- PASS: TestInManager/group' "$out"
+  want "a scope for a command with limits: $(grep -o 'a scope takes.*' <<< "$out")" '--- PASS: TestInManager/scope' "$out"
+  want "limits without controllers are refused" '--- PASS: TestInManager/limits' "$out"
+  await 10 sh -c "journalctl TASK=bash-7 --no-pager -q | grep -q told"
+  out=$(journalctl TASK=bash-7 -o json --no-pager -q)
+  want "the journal has fields" '"OWNER":"o-2".*|"SCOPE":"/review"' "$out"
+  want "the journal has levels" '"PRIORITY":"4"' "$out"
+  want "the journal has the message, without a time" '"MESSAGE":"told the journal task=bash-7 owner=o-2 scope=/review n=1"' "$out"
+}
+
+check_install() {
+  local out id
+  # A daemon that a client started, with a task: the service takes both over.
+  id=$(user "$home/src/bin/sidetask" run -c 'while echo tick; do sleep 0.1; done')
+  want "without units a command starts the daemon" '"supervisor": "autostart"' "$(user "$home/src/bin/sidetask" status --json)"
+  out=$(user "$home/src/bin/sidetask" install --systemd 2>&1)
+  want "install --systemd" 'sidetask.socket is enabled; the daemon runs as a service' "$out"
+  want "... took over from the daemon of before" 'its tasks go on' "$out"
+  goes_on "... with its task" "$id"
+  out=$(st install --systemd)
+  want "install again changes nothing" 'sidetask.service is up to date' "$out"
+  lacks "... and restarts nothing" 'has ended|is installed' "$out"
+  out=$(user systemd-analyze --user --man=no verify "$home/.config/systemd/user/$service" "$home/.config/systemd/user/$socket" 2>&1)
+  want "systemd-analyze --user verify is silent" '^$' "$out"
+  out=$(user systemd-analyze --user --no-pager security $service 2>&1 | tail -1)
+  want "systemd-analyze --user security: ${out##*: }" 'exposure level' "$out"
+  want "socket 0600, ours" "^srw------- $uid\$" "$(stat -c '%A %u' "$runtime/sidetask/sidetask.sock")"
+  want "... in a folder 0700" "^drwx------ $uid\$" "$(stat -c '%A %u' "$runtime/sidetask")"
+  st kill "$id" > /dev/null
+  st wait "$id" > /dev/null
+}
+
+check_activation() {
+  local start out
+  ctl stop $service
+  want "the socket stays when the service stops" '^active$' "$(prop $socket ActiveState)"
+  want "... which is not running" '^inactive$' "$(prop $service ActiveState)"
+  start=$(now)
+  want "the first client starts it: $(st run --wait true && echo "$(($(now) - start)) ms")" '^active$' "$(prop $service ActiveState)"
+  want "STATUS= says tasks and owners" 'tasks running, [0-9]+ owners' "$(prop $service StatusText)"
+  out=$(user sidetask daemon 2>&1)
+  want "never two daemons: a second one ends (status 75)" '^75$' "$?"
+  want "... and says which it met" "sidetask.sock|$(pid)" "$out"
+  ctl stop $service
+  user sh -c 'for i in 1 2 3 4 5 6 7 8; do sidetask status --json & done; wait' > "$work/many" 2>&1
+  want "eight clients at once start one" '^1$' "$(grep -o '"pid": [0-9]*,$' "$work/many" | sort -u | wc -l)"
+}
+
+check_tasks() {
+  local out id
+  out=$(only run -f -- env)
+  lacks "a task has nothing of the service's environment" '^(NOTIFY_SOCKET|LISTEN_|WATCHDOG_|INVOCATION_ID|JOURNAL_STREAM|MANAGERPID|SYSTEMD_EXEC_PID|MEMORY_PRESSURE)' "$out"
+  out=$(only run -f -c 'ls /proc/$$/fd; :' | tr '\n' ' ')
+  want "... and no descriptors but its own" '^0 1 2 $' "$out"
+  want "the daemon has a leaf of its own" '/sidetask.service/daemon$' "$(cat "/proc/$(pid)/cgroup")"
+  out=$(only run -f -- cat /proc/self/cgroup)
+  want "a command has a control group of its own" '/sidetask.service/task-' "$out"
+  id=$(st run -c 'setsid sh -c "trap \"\" TERM HUP; sleep 600" & (setsid setsid sleep 600 &); exec sleep 600')
+  await 5 sh -c "[ \$(pgrep -c -u $uid -x sleep) = 3 ]"
+  st kill "$id" > /dev/null
+  st wait "$id" > /dev/null
+  yes "kill leaves nobody, whatever its session" await 10 sh -c "! pgrep -u $uid -x sleep"
+  yes "... and no control group" await 10 sh -c "! ls -d /sys/fs/cgroup$um/app.slice/$service/task-* 2> /dev/null"
+  id=$(st run -- true)
+  st wait "$id" > /dev/null
+  await 10 sh -c "journalctl _UID=$uid SYSLOG_IDENTIFIER=sidetask --no-pager -q -o cat | grep -q serving"
+  out=$(journalctl "_SYSTEMD_USER_UNIT=$service" -o json --no-pager -q)
+  want "the daemon's log is in the journal, with levels" '"PRIORITY":"6".*|"MESSAGE":"serving' "$out"
+  lacks "... without times of its own" '"MESSAGE":"[^"]*(time=|\\"time\\"|[0-9]{2}:[0-9]{2}:[0-9]{2})' "$out"
+}
+
+check_reload() {
+  local out before
+  before=$(pid)
+  user mkdir -p "$home/.config/sidetask"
+  user tee "$home/.config/sidetask/config.toml" > /dev/null <<< $'[log]\nlevel = "debug"'
+  yes "systemctl reload" ctl reload $service
+  want "... is done when it returns, same process" "^$before\$" "$(pid)"
+  user tee "$home/.config/sidetask/config.toml" > /dev/null <<< $'[log]\nlevel = "loud"'
+  ctl reload $service > "$work/reload" 2>&1
+  want "a refused configuration fails systemctl reload" '^[1-9]' "$?"
+  want "... leaves the service as it is" "^active $before\$" "$(prop $service ActiveState) $(pid)"
+  yes "... and is in STATUS=" await 15 status_says 'config.toml:2'
+  user rm "$home/.config/sidetask/config.toml"
+  yes "the file taken away again" ctl reload $service
+}
+status_says() { grep -q -- "$1" <<< "$(prop $service StatusText)"; }
+
+check_restart() {
+  local before id short meanwhile out start
+  id=$(st run -c 'i=0; while echo tick $((i += 1)); do sleep 0.1; done')
+  short=$(st run -c 'sleep 1; exit 3')
+  before=$(pid)
+  (for _ in 1 2 3 4 5 6 7 8; do user sidetask --no-autostart status --json; sleep 0.1; done) > "$work/meanwhile" 2>&1 &
+  meanwhile=$!
+  user timeout 30 sidetask wait "$short" > /dev/null 2>&1 &
+  local waiting=$!
+  start=$(now)
+  yes "systemctl restart" ctl restart $service
+  out=$(($(now) - start))
+  wait $meanwhile
+  want "... in $out ms; all 8 connections meanwhile are answered" '^8$' "$(grep -c '"supervisor": "systemd"' "$work/meanwhile")"
+  yes "... another process" another "$before"
+  goes_on "... the task goes on" "$id"
+  wait $waiting
+  want "... a client that waits over it has the command's own status" '^3$' "$?"
+  want "... no line is lost or twice" '^ok$' "$(st tail "$id" | awk '{ if ($2 != NR) bad = 1 } END { print bad ? "bad" : "ok" }')"
+  lacks "... nothing is said of left-over processes as of a failure" 'status=219|Failed to attach' "$(journalctl --user-unit=$service --no-pager -q -o cat)"
+  st kill "$id" > /dev/null
+}
+
+check_failure() {
+  local before id
+  id=$(st run -c 'while echo tick; do sleep 0.1; done')
+  before=$(pid)
+  kill -KILL "$before"
+  yes "a crash: another process comes" await 10 another "$before"
+  goes_on "... the task goes on" "$id"
+  drop_in '[Service]' WatchdogSec=2s
+  ctl restart $service
+  before=$(pid)
+  yes "the watchdog is fed" sleep 4
+  want "... by the same process" "^$before active\$" "$(pid) $(prop $service ActiveState)"
+  kill -STOP "$before"
+  yes "a hang: the watchdog ends it, another comes" await 20 another "$before"
+  goes_on "... the task goes on" "$id"
+  user rm -r "$home/.config/systemd/user/$service.d"
+  ctl daemon-reload
+  ctl restart $service
+  st kill "$id" > /dev/null
+}
+
+check_binary() {
+  local before id out
+  id=$(st run -c 'while echo tick; do sleep 0.1; done')
+  before=$(pid)
+  out=$(user "$home/src/new/sidetask" install --systemd 2>&1)
+  want "a new binary is installed over the running one" 'bin/sidetask is installed' "$out"
+  want "... it is the daemon's now" '"daemon": "v99.0.0"' "$(st status --json)"
+  goes_on "... the task goes on" "$id"
+  before=$(pid)
+  yes "daemon restart" st daemon restart
+  want "... keeps the process" "^$before\$" "$(pid)"
+  want "... and the service" '^active$' "$(prop $service ActiveState)"
+  goes_on "... and the task" "$id"
+  want "doctor finds nothing wrong" '^0$' "$(st doctor > "$work/doctor"; echo $?)"
+  lacks "... at all" '^error' "$(cat "$work/doctor")"
+  st kill "$id" > /dev/null
+}
+
+check_stop() {
+  local id short
+  id=$(st run -c 'while echo tick; do sleep 0.1; done')
+  short=$(st run -c 'sleep 0.5; exit 7')
+  yes "systemctl stop" ctl stop $service
+  sleep 1
+  want "what ended while no daemon ran has its own status" 'exit code: 7' "$(state "$short")"
+  goes_on "onStop=auto: what runs goes on" "$id"
+  user mkdir -p "$home/.config/sidetask"
+  user tee "$home/.config/sidetask/config.toml" > /dev/null <<< $'[daemon]\nonStop = "cancel"'
+  yes "onStop=cancel by reload" ctl reload $service
+  yes "... systemctl stop" ctl stop $service
+  lacks "... ends what runs" . "$(pgrep -u "$uid" -f 'while echo tick')"
+  want "... as killed" '^killed' "$(state "$id")"
+  user rm "$home/.config/sidetask/config.toml"
+  ctl restart $service
+}
+
+check_configuration() {
+  local out
+  user mkdir -p "$home/.config/sidetask"
+  user tee "$home/.config/sidetask/config.toml" > /dev/null <<< $'[commands]\npidsMax = 100'
+  ctl reload $service
+  out=$(st run -- true)
+  if grep -qw pids "/sys/fs/cgroup$um/app.slice/cgroup.controllers"; then
+    want "pidsMax: a scope of its own" '^bash-' "$out"
+  else
+    want "pidsMax without its controller refuses a start" 'pidsMax \(controller pids\) cannot be enforced here' "$out"
+  fi
+  ctl stop $service
+  user tee "$home/.config/sidetask/config.toml" > /dev/null <<< 'nonsense = 1'
+  out=$(user sidetask run -- true 2>&1)
+  want "a broken configuration at the start: the client says so (status 78)" '^78$' "$?"
+  want "... with the place" 'config.toml:1:1' "$out"
+  want "... and the service is not started over and over" '^[0-9]$|^10$' "$(prop $service NRestarts)"
+  user rm "$home/.config/sidetask/config.toml"
+  want "corrected, the next client starts it" '^active$' "$(st run --wait true; prop $service ActiveState)"
+}
+
+check_uninstall() {
+  local out id
+  id=$(st run -- sleep 600)
+  out=$(user sidetask uninstall 2>&1)
+  want "uninstall refuses while tasks run" 'sidetask uninstall --kill' "$out"
+  yes "... and changes nothing" running "$id"
+  out=$(user sidetask uninstall --kill 2>&1)
+  want "uninstall --kill says where the data stay" 'stay in ~/.local/state/sidetask' "$out"
+  want "... leaves nothing else" '^$' "$(find "$home/.local/bin" "$home/.config/systemd" -type f -o -type l)"
+  lacks "... nor a process" . "$(pgrep -u "$uid" -f 'sidetask|sleep 600')"
+  want "... nor a unit" '^$' "$(ctl list-units --all --no-legend 'sidetask*')"
+}
