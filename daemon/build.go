@@ -94,7 +94,7 @@ func (d *daemon) openRegistry() error {
 func (d *daemon) openProducers() (err error) {
 	d.process, err = process.Open(process.Options{
 		Registry: d.registry, Paths: d.options.Paths, Keeper: d.options.Keeper, Socket: d.options.Paths.Socket,
-		Settings: d.commandSettings, Log: d.log.Logger,
+		Settings: d.commandSettings, Groups: d.openGroups(), Log: d.log.Logger,
 	})
 	if err != nil {
 		return err
