@@ -32,7 +32,7 @@ func newLogger(w io.WriteCloser, format string, journal bool) *logger {
 	if format == "auto" && journal {
 		l.Logger = slog.New(systemd.NewJournalHandler(&l.level))
 	} else if format == "tint" || format == "auto" && isTerminal(w) {
-		l.Logger = slog.New(tint.NewHandler(w, &tint.Options{Level: &l.level, NoColor: !isTerminal(w)}))
+		l.Logger = slog.New(tint.NewTextHandler(w, &tint.Options{Level: &l.level, NoColor: !isTerminal(w)}))
 	} else {
 		l.Logger = slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: &l.level}))
 	}

@@ -81,6 +81,17 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
+// configure writes the file, before the first client.
+func (w *world) configure(toml string) {
+	w.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(w.paths.Config), 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(w.paths.Config, []byte(toml), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 func (w *world) program() string { return filepath.Join(binaries, "sidetask") }
 
 func (w *world) command(args ...string) *exec.Cmd {

@@ -98,7 +98,7 @@ func (d *daemon) connect(ctx context.Context) (*client.Client, error) {
 
 // gone waits for the end of a connection that a daemon is about to end, or has.
 func (d *daemon) gone(ctx context.Context, c *client.Client) error {
-	timer := time.NewTimer(d.times.connect)
+	timer := time.NewTimer(d.times.leave)
 	defer timer.Stop()
 	select {
 	case <-c.Done():
@@ -125,8 +125,10 @@ func (d *daemon) explain(err error) string {
 		return fmt.Sprintf("the sidetask daemon could not be started: %s; %s", start.Message, start.Next)
 	case errors.As(err, &start):
 		return "the sidetask daemon could not be started: " + start.Message
+	case errors.Is(err, client.ErrNoDaemon), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Sprintf("no sidetask daemon answers at %s; it may be restarting: try again in a moment", d.options.Socket)
 	default:
-		return fmt.Sprintf("the sidetask daemon cannot be reached (%v); it may be restarting: try again in a moment", err)
+		return fmt.Sprintf("the sidetask daemon at %s cannot be reached: %v; try again in a moment", d.options.Socket, err)
 	}
 }
 
