@@ -94,6 +94,7 @@ func (p *proxy) promptAnswer(r *request, line []byte, e wire.Envelope) {
 	result := p.resultOf(line, e)
 	p.closeCards(r.session, result)
 	p.step(r.session, turn.Answered{Ref: r.ref, Result: result})
+	p.traceHeld(fromAgent, r.ref, line)
 }
 
 // resultOf says how a prompt ended.

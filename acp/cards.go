@@ -110,7 +110,7 @@ func (p *proxy) card(s *session, line []byte, call wire.Span, asking bool) []byt
 	}
 	c.learn(line, call)
 	status := wire.Text(line, call, "status")
-	c.over = c.over || status == "completed" || status == "failed"
+	c.over = c.over || s.loading || status == "completed" || status == "failed"
 	p.cardShown(s, c)
 	if c.title == nil {
 		return line

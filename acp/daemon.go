@@ -233,7 +233,11 @@ func (p *proxy) refusedOwner(s *session, err error) {
 	if !answered(err) {
 		return
 	}
-	p.logf("session %s gets no notices: %v", s.id, err)
+	name := "a session"
+	if s.id != "" {
+		name = "session " + s.id
+	}
+	p.logf("no background tasks for %s: %v", name, err)
 	s.lost = true
 	p.step(s, turn.Gone{})
 }

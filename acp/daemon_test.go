@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -43,7 +44,10 @@ type fakeOwner struct {
 var errLost = errors.New("connection lost")
 
 func (d *fakeDaemon) connect(h Hooks) Daemon {
-	d.hooks, d.owners, d.changed, d.budget = h, map[string]*fakeOwner{}, make(chan struct{}), -1
+	d.hooks, d.owners = h, map[string]*fakeOwner{}
+	if d.changed == nil {
+		d.changed = make(chan struct{})
+	}
 	d.release = make(chan struct{})
 	if d.up {
 		d.open()
@@ -81,7 +85,17 @@ func (d *fakeDaemon) take() string {
 	defer d.mu.Unlock()
 	out := d.log.String()
 	d.log.Reset()
-	return out
+	// An abort goes out beside the other calls: where it shows must not depend
+	// on which goroutine ran first.
+	first, rest := "", ""
+	for line := range strings.Lines(out) {
+		if strings.HasPrefix(line, rpc.MethodOwnerAbort) {
+			first += line
+		} else {
+			rest += line
+		}
+	}
+	return first + rest
 }
 
 // do performs what a transcript says:
@@ -90,7 +104,7 @@ func (d *fakeDaemon) take() string {
 //	silent TEXT   the same without a bell
 //	notice-of SESSION TEXT
 //	hang, go      calls are answered only from go on
-//	down, up      the connection ends; comes back
+//	down-at-start, down, up    there is no connection; it ends; it comes (back)
 //	lost SESSION  another proxy has taken this session
 //	budget N      wakes left
 //	acp JSON      the [acp] settings, for registrations from here on
@@ -112,17 +126,13 @@ func (d *fakeDaemon) do(line string) {
 		d.hang = false
 		close(d.release)
 		d.release = make(chan struct{})
+	case "down-at-start":
+		d.up, d.changed = false, make(chan struct{})
 	case "down":
 		d.up = false
 		d.life()
 		close(d.gone)
 		d.answers.Go(d.hooks.Lost)
-		for _, o := range d.owners {
-			for l, texts := range o.leased {
-				o.waiting = append(o.waiting, texts...)
-				delete(o.leased, l)
-			}
-		}
 	case "up":
 		d.up = true
 		close(d.changed)
@@ -293,6 +303,12 @@ func (d *fakeDaemon) register(p rpc.OwnerRegister) (any, error) {
 	}
 	if p.Session != "" {
 		o.session = p.Session
+	}
+	for l, texts := range o.leased { // suspended while the host was away
+		if !slices.Contains(p.Leases, l) {
+			o.waiting = append(o.waiting, texts...)
+			delete(o.leased, l)
+		}
 	}
 	set := DefaultSettings()
 	if d.acp != nil {

@@ -110,6 +110,12 @@ func (p *proxy) clientRequest(line []byte, e wire.Envelope, method string) {
 		r.session = s
 		r.ref = p.keep(&keptLine{line: line, env: e, session: s, id: key})
 		p.step(s, turn.Prompt{Ref: r.ref, Slash: slash(line, e)})
+		p.traceHeld(fromEditor, r.ref, line)
+	case methodCancel:
+		p.toAgent("", line)
+		if s := p.sessionOf(line, e); s != nil {
+			p.step(s, turn.Cancel{})
+		}
 	default:
 		p.inTurn(line, e, key)
 	}
@@ -122,7 +128,16 @@ func (p *proxy) inTurn(line []byte, e wire.Envelope, key string) {
 		p.toAgent("", line)
 		return
 	}
-	p.step(s, turn.Other{Ref: p.keep(&keptLine{line: line, env: e, session: s, id: key})})
+	ref := p.keep(&keptLine{line: line, env: e, session: s, id: key})
+	p.step(s, turn.Other{Ref: ref})
+	p.traceHeld(fromEditor, ref, line)
+}
+
+// traceHeld notes that a message has not gone on yet.
+func (p *proxy) traceHeld(dir string, ref turn.Ref, line []byte) {
+	if k := p.kept[ref]; k != nil && (k.line != nil || k.answer != nil) {
+		p.trace.line(dir, markHeld, line)
+	}
 }
 
 // keep puts a message aside until the machine lets it go.

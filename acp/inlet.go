@@ -50,12 +50,15 @@ func (in *inlet) readAll(r io.Reader, ended <-chan struct{}) {
 // mayReadEditor: what the editor says becomes lines to the agent, lines that
 // wait here, and (little) answers of ours.
 func (p *proxy) mayReadEditor() bool {
-	return !p.agent.full() && p.keptBytes < keptLimit && !(p.chain != nil && p.editor.full())
+	if p.chain != nil && (p.editor.full() || p.holdAgent > 0) {
+		return false
+	}
+	return !p.agent.full() && p.keptBytes < keptLimit
 }
 
 // mayReadAgent: what the agent says becomes lines to the editor.
 func (p *proxy) mayReadAgent() bool {
-	return !p.editor.full() && p.holdAgent == 0 && len(p.fromAgent.rest) == 0
+	return !p.editor.full() && p.holdAgent == 0
 }
 
 // keptLimit bounds what waits here behind turns of ours.
@@ -63,16 +66,33 @@ const keptLimit = 64 << 20
 
 // takeEditor works off what the editor sent.
 func (p *proxy) takeEditor(b batch) {
-	for _, l := range b.lines {
-		if l.Part {
-			p.agent.piece(l)
-			continue
-		}
-		p.editorLine(l.Bytes)
-	}
+	in := p.fromEditor
+	in.rest = append(in.rest, b.lines...)
+	p.resumeEditor()
 	if b.err != nil {
-		p.fromEditor.eof = true
+		in.eof = true
 		p.editorClosed()
+	}
+}
+
+// resumeEditor goes on with what the editor sent. Only as a component of a chain
+// it pauses: there the agent's messages come this way, too.
+func (p *proxy) resumeEditor() {
+	in := p.fromEditor
+	for len(in.rest) > 0 && (p.chain == nil || p.holdAgent == 0) {
+		l := in.rest[0]
+		in.rest = in.rest[1:]
+		switch {
+		case !l.Part:
+			p.editorLine(l.Bytes)
+		case p.chain == nil:
+			p.agent.piece(l)
+		case !l.More:
+			p.logf("a message of the conductor over %d MiB was dropped: it could not be told whom it is for", wire.MaxLine>>20)
+		}
+	}
+	if len(in.rest) == 0 {
+		in.rest = nil
 	}
 }
 

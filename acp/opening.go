@@ -47,6 +47,9 @@ func (p *proxy) openSession(r *request, line []byte, e wire.Envelope) {
 			s.id = r.asked
 			p.sessions[s.id] = s
 		}
+		if now := p.sessions[r.asked]; now != nil {
+			now.loading = true
+		}
 	}
 	p.toAgent(markChanged, wire.Splice(line, edit...))
 	p.needDaemon()
@@ -110,6 +113,9 @@ func (p *proxy) sessionAnswer(r *request, line []byte, e wire.Envelope) {
 		return
 	}
 	delete(p.opening, s)
+	if now := p.sessions[r.asked]; now != nil {
+		now.loading = false
+	}
 	id := wire.Text(line, e.Result, "sessionId")
 	if id == "" {
 		id = r.asked
@@ -141,6 +147,9 @@ func (p *proxy) named(s *session, id string) {
 // hold keeps the answer until the owner is bound, or for 250 ms: an agent's next
 // message stays behind it.
 func (p *proxy) hold(s *session, line []byte) {
+	if !s.bound && !s.lost {
+		p.trace.line(fromAgent, markHeld, line)
+	}
 	p.holdAgent++
 	s.onBind = func() {
 		s.onBind = nil

@@ -181,6 +181,7 @@ func (p *proxy) loop(ctx context.Context) {
 			done = nil
 			p.editorClosed()
 		}
+		p.resumeEditor()
 		p.resumeAgent()
 		p.closeAgentInput()
 	}

@@ -3,7 +3,10 @@ package acp
 import (
 	"context"
 	"io"
+	"os"
+	"os/signal"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -18,6 +21,8 @@ const lastCalls = 500 * time.Millisecond
 //
 // The error says why there was no agent; the editor has been told, too.
 func Run(ctx context.Context, o Options) (exit int, err error) {
+	ctx, stop := whileNotHungUp(ctx)
+	defer stop()
 	if len(o.Agent) == 0 {
 		return run(ctx, o, nil), nil
 	}
@@ -83,5 +88,18 @@ func (p *proxy) start() (finish func()) {
 			_, _ = c.stdin.Close(), c.stdout.Close()
 			agent.Wait()
 		}
+	}
+}
+
+// whileNotHungUp gives a context that also ends when the terminal does. A broken
+// pipe is an error of the write that met it, not the end of the process: the
+// agent must be ended first.
+func whileNotHungUp(ctx context.Context) (context.Context, context.CancelFunc) {
+	pipes := make(chan os.Signal, 1)
+	signal.Notify(pipes, syscall.SIGPIPE)
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP)
+	return ctx, func() {
+		stop()
+		signal.Stop(pipes)
 	}
 }

@@ -34,7 +34,8 @@ type session struct {
 	events  []turn.Event
 	timers  [turn.Timers]timer
 
-	cards cards
+	cards   cards
+	loading bool // a session/load of it is open: old cards come again
 }
 
 // timer is one timer of a session. Updates move deadline on; the running

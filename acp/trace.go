@@ -21,6 +21,7 @@ const (
 const (
 	markAdded   = "added"
 	markChanged = "changed"
+	markHeld    = "held"
 	markDropped = "dropped"
 )
 

@@ -18,8 +18,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 	"go.uber.org/goleak"
-
-	"sidetask/rpc"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -73,6 +71,7 @@ type bench struct {
 	editor, agent  *io.PipeWriter
 	toEd, toAg, er *sink
 	daemon         *fakeDaemon
+	stderr         *lastLine
 	exit           chan int
 	died           chan int // gives the agent's exit status
 	prefix         string
@@ -104,7 +103,7 @@ func (s *sink) take() string {
 
 func newBench(t *testing.T, chained bool) *bench {
 	b := &bench{t: t, toEd: &sink{}, toAg: &sink{}, er: &sink{}, exit: make(chan int, 1), died: make(chan int, 1)}
-	b.daemon = &fakeDaemon{b: b, up: true}
+	b.daemon = &fakeDaemon{b: b, up: true, budget: -1}
 	edRead, edWrite := io.Pipe()
 	agRead, agWrite := io.Pipe()
 	b.editor, b.agent = edWrite, agWrite
@@ -113,7 +112,8 @@ func newBench(t *testing.T, chained bool) *bench {
 		Agent: []string{"/opt/agent"}, Executable: "/bin/sidetask", Socket: "/run/s.sock",
 		Env: []string{"PATH=/bin"}, Connect: b.daemon.connect,
 	}
-	c := &child{stdin: b.toAg, stdout: agRead, stderr: &lastLine{to: b.er}, wait: func() (int, string) {
+	b.stderr = &lastLine{to: b.er}
+	c := &child{stdin: b.toAg, stdout: agRead, stderr: b.stderr, wait: func() (int, string) {
 		code := <-b.died
 		return code, fmt.Sprintf("exit status %d", code)
 	}}
@@ -179,7 +179,7 @@ func play(t *testing.T, log string) string {
 	var out strings.Builder
 	for line := range strings.Lines(log) {
 		line = strings.TrimSuffix(line, "\n")
-		if len(line) > 2 && line[1] == '<' {
+		if len(line) > 1 && line[1] == '<' {
 			continue
 		}
 		out.WriteString(line + "\n")
@@ -198,6 +198,10 @@ func (b *bench) input(line string) {
 		_, _ = io.WriteString(b.editor, b.odd(rest)+"\n")
 	case "A>":
 		_, _ = io.WriteString(b.agent, b.odd(rest)+"\n")
+	case "A>>": // without its newline
+		_, _ = io.WriteString(b.agent, b.odd(rest))
+	case "agent-stderr":
+		_, _ = b.stderr.Write([]byte(rest + "\n"))
 	case "D>":
 		b.daemon.do(rest)
 	case "wait":
@@ -227,5 +231,3 @@ func (b *bench) output() string {
 	}
 	return out.String()
 }
-
-var _ = rpc.Version

@@ -19,7 +19,7 @@ const sweepRounds = 20
 func (p *Producer) sweep(row registry.Row) int {
 	marks := [][]byte{
 		[]byte("\x00SIDETASK_SOCKET=" + p.socket + "\x00"),
-		[]byte("\x00SIDETASK_TASK=/" + name(row) + "\x00"),
+		[]byte("\x00SIDETASK_TASK=" + name(row) + "\x00"),
 	}
 	total := 0
 	for range sweepRounds {

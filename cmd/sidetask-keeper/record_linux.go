@@ -69,7 +69,7 @@ func introduce() alive {
 // sign writes who keeps the task into the locked file. Without it the keeper is
 // reached by its socket alone; so an error is none.
 func (k *keeper) sign() {
-	k.me.Command, k.me.Input = k.command, k.input != nil
+	k.me.Command, k.me.Input, k.me.Group = k.command, k.input != nil, k.job.Group
 	text, err := json.Marshal(k.me)
 	if err != nil {
 		return
