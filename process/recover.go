@@ -36,6 +36,9 @@ func (p *Producer) recoverTask(r registry.Recovered) error {
 	if err != nil {
 		return err
 	}
+	if !locked {
+		p.bury(row)
+	}
 	e, recorded := p.anyRecord(row)
 	if !locked && !recorded {
 		if r.Starting {
@@ -162,7 +165,11 @@ func (p *Producer) adoptLeftovers(row registry.Row) {
 	if _, ok := p.find(row); ok {
 		return
 	}
-	if locked, err := busy(p.lockFile(row)); err != nil || !locked || !p.adopt(row) {
+	locked, err := busy(p.lockFile(row))
+	if err == nil && !locked {
+		p.bury(row)
+	}
+	if err != nil || !locked || !p.adopt(row) {
 		return
 	}
 	e, _ := p.anyRecord(row)
@@ -172,6 +179,21 @@ func (p *Producer) adoptLeftovers(row registry.Row) {
 		k.ended, k.leftovers = true, max(e.Leftovers, 1)
 		close(k.settled)
 	}
+}
+
+// bury reaps a keeper that ended while nobody listened: after a restart in place
+// it may still be this process's child.
+func (p *Producer) bury(row registry.Row) {
+	a, err := p.signed(row)
+	if err != nil {
+		return
+	}
+	pidfd, err := openKeeper(a)
+	if err != nil {
+		return // gone for good
+	}
+	reap(pidfd)
+	closeFD(pidfd)
 }
 
 // removeUnknown deletes what lies on disk for rows that the registry does not

@@ -13,6 +13,7 @@ import (
 	"sidetask/paths"
 	"sidetask/registry"
 	"sidetask/scope"
+	"sidetask/spool"
 	"sidetask/store"
 
 	"go.uber.org/goleak"
@@ -55,6 +56,7 @@ type world struct {
 	settings Settings
 	paths    paths.Paths
 	keeper   string
+	watcher  *spool.Watcher // nil: the producer's own
 	registry *registry.Registry
 	p        *Producer
 }
@@ -121,6 +123,7 @@ func (w *world) open() error {
 		Keeper:   w.keeper,
 		Socket:   "/run/example/sidetask.sock",
 		Settings: func() Settings { return w.settings },
+		watcher:  w.watcher,
 	})
 	if err != nil {
 		return err

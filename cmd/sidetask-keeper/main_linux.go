@@ -54,14 +54,14 @@ func isolate() {
 
 // handleSignals makes sure that no signal is ignored in the command: those that
 // a process handles get their default action at exec, those that were ignored in
-// the keeper's starter (nohup) would stay so. The keeper itself survives a hang-up;
-// it wakes for an ended child, and SIGTERM stops its command. Not simply all
+// the keeper's starter (nohup) would stay so. The keeper itself survives a hang-up
+// and a file size limit (the write fails then); it wakes for an ended child, and SIGTERM stops its command. Not simply all
 // signals: each costs a start many microseconds.
 func handleSignals() *signals {
 	s := &signals{child: make(chan os.Signal, 1), stop: make(chan os.Signal, 1)}
 	signal.Notify(s.child, syscall.SIGCHLD)
 	signal.Notify(s.stop, syscall.SIGTERM)
-	signal.Notify(make(chan os.Signal, 1), append(ignored(), syscall.SIGHUP)...) // nobody listens
+	signal.Notify(make(chan os.Signal, 1), append(ignored(), syscall.SIGHUP, syscall.SIGXFSZ)...) // nobody listens
 	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
 		fd = -1
