@@ -297,3 +297,15 @@ func TestPolicyScopes(t *testing.T) {
 		t.Errorf("asked %s too", <-order)
 	}
 }
+
+// TestCancelWhileAPolicyIsAsked: the caller gave up, which is no denial.
+func TestCancelWhileAPolicyIsAsked(t *testing.T) {
+	_, model, _, policy := policed(t, "")
+	policy.call("policy/attach", args{"scope": "/", "stages": []string{"pre", "post"}, "timeoutMs": 60000}, nil)
+	id, waiting := model.start("task/kill", args{"token": tokenA, "id": "job-1"})
+	model.call("tools/list", args{}, nil)
+	model.notify("$/cancel_request", args{"requestId": rpc.RawID(id)})
+	if r := model.await(waiting); r.err == nil || r.err.Code != rpc.CodeAborted || r.err.Message != "wait aborted" {
+		t.Errorf("got %s, %v", r.result, r.err)
+	}
+}

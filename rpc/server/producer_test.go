@@ -254,3 +254,19 @@ func TestTail(t *testing.T) {
 	}
 	c.refused(rpc.CodeInvalidParams, "this task has one stream only", "task/tail", args{"id": "job-1", "stream": "stderr"})
 }
+
+// TestProducerOfOneLine: a producer that ended its input cannot report any
+// more: its connection ends with the answer (socat would sit there), and the
+// key takes the task on.
+func TestProducerOfOneLine(t *testing.T) {
+	g := newRig(t, "")
+	nc := g.dial()
+	task := nc.registered(args{"kind": "job", "label": "work", "stream": true})
+	if err := nc.nc.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	<-nc.ended
+	next := g.dial()
+	next.call("task/resume", args{"id": "job-1", "key": task.Key}, nil)
+	next.call("task/settle", args{"id": "job-1", "status": "completed"}, nil)
+}
