@@ -103,7 +103,7 @@ func TestReadTextAlways(t *testing.T) {
 	})
 }
 
-// TestKinds pins API.md, task/register: 1 to 64 bytes, no slash, space or
+// TestKinds pins T6 and API.md, task/register: kinds are anybody's, 1 to 64 bytes, no slash, space or
 // control character; the empty one is the registry's to refuse.
 func TestKinds(t *testing.T) {
 	for kind, good := range map[string]bool{

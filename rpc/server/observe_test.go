@@ -201,7 +201,8 @@ func TestInbox(t *testing.T) {
 	host.call("inbox/wait", args{"token": tokenA}, nil)
 }
 
-// TestMounts: a connection's mount lives as long as it does.
+// TestMounts pins T89, T90 (an owner is served iff its chain has an enabled
+// mount) and T91: a connection's mount lives as long as it does.
 func TestMounts(t *testing.T) {
 	g := newRig(t, "[mounts.\"/\"]\nenabled = false\n")
 	c, other := g.dial(), g.dial()

@@ -17,7 +17,7 @@ func (c *client) status(id string) rpc.Task {
 	return got.Task
 }
 
-// TestProducerResumes: a producer that lost its connection comes back with its
+// TestProducerResumes pins T18: a task outlives what registered it. A producer that lost its connection comes back with its
 // key, also to another daemon; what it appended is kept.
 func TestProducerResumes(t *testing.T) {
 	g := newRig(t, "")
@@ -150,7 +150,7 @@ func TestKilledByTheUser(t *testing.T) {
 	}
 }
 
-// TestFinalTask pins T32: nothing while live, then the output any number of
+// TestFinalTask pins T2, T3, T32: nothing while live, then the output any number of
 // times; the two kinds of tasks take their text in one way each.
 func TestFinalTask(t *testing.T) {
 	g := newRig(t, "")
