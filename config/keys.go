@@ -1,9 +1,12 @@
 package config
 
 import (
+	"fmt"
+	"math"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sidetask/scope"
@@ -109,15 +112,18 @@ var commandKeys = section{
 		whole("timeoutMs", 0, 0, maxMillis, "milliseconds",
 			func(t target) any { return &t.settings.Commands.TimeoutMs },
 			"Run time limit of a command that names none; 0 = none."),
-		text("memoryMax", "", matches(`^([1-9][0-9]{0,15}[KMGT]?|[1-9][0-9]?%|100%)?$`), `a size such as "512M" or "4G", a share such as "50%", or "" for none`,
+		text("memoryMax", "", isSize, `a number of bytes, or one with K, M, G or T after it such as "4G", or "" for none`,
 			func(t target) any { return &t.settings.Commands.MemoryMax },
 			"With systemd: memory limit of one command's scope; refused where it cannot be had."),
 		text("cpuMax", "", matches(`^([1-9][0-9]{0,5}%)?$`), `a share of one processor such as "200%", or "" for none`,
 			func(t target) any { return &t.settings.Commands.CPUMax },
 			"With systemd: CPU limit of one command's scope; refused where it cannot be had."),
-		whole("pidsMax", 0, 0, maxPids, "processes",
-			func(t target) any { return &t.settings.Commands.PidsMax },
-			"With systemd: limit of processes and threads of one command's scope; 0 = none; refused where it cannot be had."),
+		{
+			name: "pidsMax", fallback: int64(0), max: maxPids, check: func(v any) bool { return v.(int64) != 1 }, // the shell alone is one
+			allowed: fmt.Sprintf("a whole number of processes, 2 to %d, or 0 for none", maxPids),
+			field:   func(t target) any { return &t.settings.Commands.PidsMax },
+			doc:     "With systemd: limit of processes and threads of one command's scope; 0 = none; refused where it cannot be had.",
+		},
 	},
 }
 
@@ -220,6 +226,20 @@ var policyKeys = section{
 func isProgram(v any) bool {
 	s := v.(string)
 	return s != "" && (filepath.IsAbs(s) || !strings.ContainsRune(s, '/'))
+}
+
+// isSize lets pass what systemd takes for a number of bytes below 8 EiB.
+func isSize(v any) bool {
+	s := v.(string)
+	if s == "" {
+		return true
+	}
+	shift := map[byte]uint{'K': 10, 'M': 20, 'G': 30, 'T': 40}[s[len(s)-1]]
+	if shift > 0 {
+		s = s[:len(s)-1]
+	}
+	n, err := strconv.ParseUint(s, 10, 63) // no sign
+	return err == nil && n > 0 && n <= math.MaxInt64>>shift
 }
 
 func matches(pattern string) func(any) bool {

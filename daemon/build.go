@@ -94,7 +94,7 @@ func (d *daemon) openRegistry() error {
 func (d *daemon) openProducers() (err error) {
 	d.process, err = process.Open(process.Options{
 		Registry: d.registry, Paths: d.options.Paths, Keeper: d.options.Keeper, Socket: d.options.Paths.Socket,
-		Settings: d.commandSettings, Log: d.log.Logger,
+		Settings: d.commandSettings, Groups: d.openGroups(), Log: d.log.Logger,
 	})
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func (d *daemon) openProducers() (err error) {
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.process.Recover(), d.outside.Recover())
+	return d.prolonged(func() error { return errors.Join(d.process.Recover(), d.outside.Recover()) })
 }
 
 func (d *daemon) commandSettings() process.Settings {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -94,24 +93,24 @@ func (d *daemon) ask(e end) {
 	}
 }
 
+// successor is the program that is to replace this one.
+type successor struct {
+	executable string
+	socket     *os.File // the listening socket, on which clients queue meanwhile
+}
+
 // replace goes on as another program. Everything is closed but the lock and
-// the socket, on which clients queue meanwhile.
-func (d *daemon) replace(executable string, listener *net.UnixListener, locked *lock) error {
+// the socket.
+func (d *daemon) replace(next *successor, locked *lock) error {
 	kept, err := locked.keepOverExec()
 	if err != nil {
 		return fmt.Errorf("keep the lock over the restart: %w", err)
 	}
 	environ := append(os.Environ(), kept)
-	err = d.options.Service.Exec(executable, append([]string{executable}, os.Args[1:]...), environ, map[string]*net.UnixListener{
-		systemd.ListenerName: listener,
+	err = d.options.Service.Exec(next.executable, append([]string{next.executable}, os.Args[1:]...), environ, map[string]*os.File{
+		systemd.ListenerName: next.socket,
 	})
-	return fmt.Errorf("restart as %s: %w", executable, err)
-}
-
-// healthy is the watchdog's question: does the registry answer?
-func (d *daemon) healthy(context.Context) error {
-	d.registry.Counts()
-	return nil
+	return fmt.Errorf("restart as %s: %w", next.executable, err)
 }
 
 // announce tells whoever waits that the daemon serves.

@@ -34,7 +34,13 @@ type Options struct {
 // Run is the daemon: it returns when a signal or a client has stopped it and
 // all that it holds is in order. The errors that it fails to start with are
 // [config.Errors] (exit status 78), [*BusyError], or say themselves what to do.
-func Run(ctx context.Context, o Options) error {
+func Run(ctx context.Context, o Options) (err error) {
+	serving := false
+	defer func() {
+		if err != nil && !serving {
+			refuse(o.Service, err)
+		}
+	}()
 	if err := makeFolders(&o); err != nil {
 		return err
 	}
@@ -57,11 +63,15 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return errors.Join(err, d.close(ctx, false))
 	}
+	serving = true
 	next, err := d.serve(ctx, listener)
-	if err != nil || next == "" {
-		return err
+	if err == nil && next != nil {
+		err = d.replace(next, locked)
 	}
-	return d.replace(next, listener, locked)
+	if err != nil {
+		log.Error("the daemon ended", "error", err)
+	}
+	return err
 }
 
 // makeFolders makes what must be there before anything else, and resolves the
@@ -95,7 +105,7 @@ func configure(o *Options) (*config.Live, *logger, error) {
 		}
 		w = file
 	}
-	log := newLogger(w, settings.Log.Format)
+	log := newLogger(w, settings.Log.Format, !o.Autostarted && o.Service.Journal())
 	live, err := config.Open(o.Paths.Config, log.Logger)
 	if err != nil {
 		log.close()

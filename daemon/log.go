@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"sidetask/config"
+	"sidetask/systemd"
 )
 
 // maxLogBytes bounds the log file of a daemon that nobody's terminal or
@@ -26,10 +27,12 @@ type logger struct {
 	w     io.WriteCloser
 }
 
-func newLogger(w io.WriteCloser, format string) *logger {
+func newLogger(w io.WriteCloser, format string, journal bool) *logger {
 	l := &logger{w: w}
-	if format == "tint" || format == "auto" && isTerminal(w) {
-		l.Logger = slog.New(tint.NewHandler(w, &tint.Options{Level: &l.level, NoColor: !isTerminal(w)}))
+	if format == "auto" && journal {
+		l.Logger = slog.New(systemd.NewJournalHandler(&l.level))
+	} else if format == "tint" || format == "auto" && isTerminal(w) {
+		l.Logger = slog.New(tint.NewTextHandler(w, &tint.Options{Level: &l.level, NoColor: !isTerminal(w)}))
 	} else {
 		l.Logger = slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: &l.level}))
 	}

@@ -19,8 +19,8 @@ import (
 const retentionEvery = 10 * time.Minute
 
 // serve is the daemon's life. It returns when everything is closed; next is
-// the program that is to replace this one, or "".
-func (d *daemon) serve(ctx context.Context, listener *net.UnixListener) (next string, err error) {
+// the program that is to replace this one, or nil.
+func (d *daemon) serve(ctx context.Context, listener *net.UnixListener) (next *successor, err error) {
 	signals := make(chan os.Signal, 8)
 	// SIGPIPE: a supervisor that closes our output must not end us. SIGHUP is a
 	// reload, also while we stop. Notify also resets what was ignored when we
@@ -33,15 +33,22 @@ func (d *daemon) serve(ctx context.Context, listener *net.UnixListener) (next st
 	accepted := make(chan error, 1)
 	group.Go(func() { accepted <- d.server.Serve(listener) })
 	group.Go(func() { d.watchConfig(running) })
-	group.Go(func() { d.options.Service.Watch(running, d.log.Logger, d.healthy) })
+	group.Go(func() { d.watchdog(running, listener) })
 	d.announce()
 
 	end := d.await(ctx, signals, accepted)
-	_ = d.options.Service.Stopping("stopping")
-	err = d.close(ctx, end.cancel)
+	if end.next != "" {
+		socket, err := listener.File() // before the server closes its own
+		if err != nil {
+			end = end.failed(err)
+		} else {
+			next = &successor{executable: end.next, socket: socket}
+		}
+	}
+	err = d.closeSupervised(ctx, end)
 	stop()
 	group.Wait()
-	return end.next, errors.Join(end.err, err)
+	return next, errors.Join(end.err, err)
 }
 
 // end is how a life ends.
@@ -49,6 +56,12 @@ type end struct {
 	cancel bool   // live tasks are cancelled
 	next   string // program to go on as
 	err    error
+}
+
+// failed is the end when it cannot be the one that was wanted: a supervisor, or
+// the next client, starts the daemon again.
+func (e end) failed(err error) end {
+	return end{cancel: e.cancel, err: errors.Join(e.err, err)}
 }
 
 // await returns when it is time to end.

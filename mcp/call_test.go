@@ -20,7 +20,7 @@ func call(id, tool, args string) string {
 // ACP.md §2, §3: the call goes to the daemon with its _meta, bound to the token;
 // the answer is the one text, without the value.
 func TestCallIsForwarded(t *testing.T) {
-	a, d, _ := world(t, "sekrit", quickly)
+	a, d, _ := world(t, "sekrit", patient)
 	a.hello("claude-code", "3")
 	a.send(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"_meta":{"claudecode/toolUseId":"toolu_1","big":12345678901234567890},"name":"task_output","arguments":{"task_id":"bash-1", "n":1.50}}}`)
 	var hello rpc.Initialize
@@ -50,7 +50,7 @@ func TestCallIsForwarded(t *testing.T) {
 // Decision 10, API.md tools/delivered: said once the agent has the answer, never
 // before, with the id of that call.
 func TestDeliveredAfterWritten(t *testing.T) {
-	a, d, j := world(t, "t", quickly)
+	a, d, j := world(t, "t", patient)
 	a.hello("x", "1")
 	a.send(call("1", "task_list", "{}"))
 	h := d.next(t, rpc.MethodToolsCall)
@@ -66,7 +66,7 @@ func TestDeliveredAfterWritten(t *testing.T) {
 
 // An error of the tool stays one, and errors of the socket are texts (T126).
 func TestErrorsAreTexts(t *testing.T) {
-	a, d, _ := world(t, "t", quickly)
+	a, d, _ := world(t, "t", patient)
 	a.hello("x", "1")
 	a.send(call("1", "task_output", `{"task_id":"bash-99"}`))
 	d.next(t, rpc.MethodToolsCall).answer(t, `{"content":[{"type":"text","text":"Error: unknown task bash-99"}],"isError":true}`)
@@ -87,7 +87,7 @@ func TestErrorsAreTexts(t *testing.T) {
 // What a policy put in its place reaches the agent in its shape (T144); a kind
 // that MCP does not know as its JSON.
 func TestForeignBlocks(t *testing.T) {
-	a, d, _ := world(t, "t", quickly)
+	a, d, _ := world(t, "t", patient)
 	a.hello("x", "1")
 	a.send(call("1", "task_list", "{}"))
 	d.next(t, rpc.MethodToolsCall).answer(t, `{"content":[{"type":"text","text":"a"},{"type":"image","data":"AAAA","mimeType":"image/png"},{"type":"reasoning","text":"b"}],"isError":true}`)
@@ -100,7 +100,7 @@ func TestForeignBlocks(t *testing.T) {
 // ACP.md §3: notifications/cancelled ends the wait and gets no answer; for an
 // answered id it is ignored.
 func TestCancel(t *testing.T) {
-	a, d, j := world(t, "t", quickly)
+	a, d, j := world(t, "t", patient)
 	a.hello("opencode", "1")
 	a.send(call(`"w"`, "task_output", `{"task_id":"bash-1","wait":true}`))
 	waiting := d.next(t, rpc.MethodToolsCall)
@@ -127,7 +127,7 @@ func TestCancel(t *testing.T) {
 // ACP.md §3: progress for a waiting task_output with a token, nothing after the
 // answer, the token as it came.
 func TestProgress(t *testing.T) {
-	a, d, _ := world(t, "t", times{progress: time.Millisecond, connect: deadMan})
+	a, d, _ := world(t, "t", times{progress: time.Millisecond, connect: deadMan, leave: deadMan})
 	a.hello("opencode", "1")
 	for _, token := range []string{`"tok"`, `9007199254740993`} {
 		a.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"task_output","arguments":{"task_id":"bash-1","wait":true},"_meta":{"progressToken":` + token + `}}}`)
@@ -188,7 +188,7 @@ func TestMaxWait(t *testing.T) {
 	if maxWait(nil, false) != 0 {
 		t.Error("an agent without a name")
 	}
-	a, d, _ := world(t, "t", quickly)
+	a, d, _ := world(t, "t", patient)
 	a.hello("opencode", "1")
 	a.send(call("1", "task_output", `{"task_id":"bash-1","wait":true}`))
 	h := d.next(t, rpc.MethodToolsCall)
@@ -201,7 +201,7 @@ func TestMaxWait(t *testing.T) {
 
 // The end of the agent's input ends open waits, and the server.
 func TestEnd(t *testing.T) {
-	a, d, _ := world(t, "t", quickly)
+	a, d, _ := world(t, "t", patient)
 	a.hello("x", "1")
 	a.send(call("1", "task_output", `{"task_id":"bash-1","wait":true}`))
 	d.next(t, rpc.MethodToolsCall)
@@ -235,7 +235,7 @@ func TestLibraryClient(t *testing.T) {
 	if err != nil || len(tools.Tools) != 4 {
 		t.Fatalf("%v %v", tools, err)
 	}
-	go func() { d.next(t, rpc.MethodToolsCall).answer(t, text("started background task bash-1")) }()
+	d.answersOne(t, rpc.MethodToolsCall, text("started background task bash-1"))
 	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "task_start", Arguments: map[string]any{"command": "make"}})
 	if err != nil || result.StructuredContent != nil || len(result.Content) != 1 || result.Content[0].(*mcp.TextContent).Text != "started background task bash-1" {
 		t.Errorf("%+v %v", result, err)

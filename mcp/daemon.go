@@ -41,9 +41,20 @@ func (d *daemon) open(agent *mcp.Implementation) {
 	}}
 	if d.options.Token == "" {
 		d.own = newOwn(d.options, agent)
-		o.OnConnect = d.own.register
 	}
+	o.OnConnect = d.connected
 	d.keeper = client.Keep(o)
+}
+
+// connected makes a fresh connection usable.
+func (d *daemon) connected(ctx context.Context, c *client.Client) error {
+	if version := c.Server().Server.Version; client.Newer(d.options.Version, version) {
+		d.options.Log.Warn("the daemon is older than this program: run `sidetask daemon restart`", "daemon", version, "program", d.options.Version)
+	}
+	if d.own == nil {
+		return nil
+	}
+	return d.own.register(ctx, c)
 }
 
 // reply is the daemon's answer to a tools/call. Exactly one of its functions is
@@ -73,7 +84,7 @@ func (d *daemon) call(ctx context.Context, agent *mcp.Implementation, params rpc
 		r.delivered, err = c.CallDelivered(ctx, rpc.MethodToolsCall, params, &r.ToolsCallResult)
 		switch {
 		case err == nil && d.own != nil:
-			return d.own.addNotices(ctx, c, r), nil
+			return d.own.addNotices(ctx, c, params.Name, r), nil
 		case err == nil:
 			return r, nil
 		case errors.Is(err, client.ErrLost):
@@ -98,7 +109,7 @@ func (d *daemon) connect(ctx context.Context) (*client.Client, error) {
 
 // gone waits for the end of a connection that a daemon is about to end, or has.
 func (d *daemon) gone(ctx context.Context, c *client.Client) error {
-	timer := time.NewTimer(d.times.connect)
+	timer := time.NewTimer(d.times.leave)
 	defer timer.Stop()
 	select {
 	case <-c.Done():
@@ -125,8 +136,10 @@ func (d *daemon) explain(err error) string {
 		return fmt.Sprintf("the sidetask daemon could not be started: %s; %s", start.Message, start.Next)
 	case errors.As(err, &start):
 		return "the sidetask daemon could not be started: " + start.Message
+	case errors.Is(err, client.ErrNoDaemon), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Sprintf("no sidetask daemon answers at %s; it may be restarting: try again in a moment", d.options.Socket)
 	default:
-		return fmt.Sprintf("the sidetask daemon cannot be reached (%v); it may be restarting: try again in a moment", err)
+		return fmt.Sprintf("the sidetask daemon at %s cannot be reached: %v; try again in a moment", d.options.Socket, err)
 	}
 }
 

@@ -78,6 +78,8 @@ type scripted struct {
 	heard   chan heard
 	journal *journal
 	stop    func()
+	stopped chan struct{}
+	wg      sync.WaitGroup
 }
 
 // socketPath is short enough for a socket.
@@ -97,11 +99,10 @@ func listen(t *testing.T, socket string, j *journal) *scripted {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &scripted{heard: make(chan heard, 100), journal: j}
-	var wg sync.WaitGroup
+	d := &scripted{heard: make(chan heard, 100), journal: j, stopped: make(chan struct{})}
 	var mu sync.Mutex
 	var conns []net.Conn
-	wg.Go(func() {
+	d.wg.Go(func() {
 		for {
 			c, err := l.Accept()
 			if err != nil {
@@ -110,17 +111,18 @@ func listen(t *testing.T, socket string, j *journal) *scripted {
 			mu.Lock()
 			conns = append(conns, c)
 			mu.Unlock()
-			wg.Go(func() { d.serve(t, c) })
+			d.wg.Go(func() { d.serve(t, c) })
 		}
 	})
 	d.stop = sync.OnceFunc(func() {
+		close(d.stopped)
 		_ = l.Close()
 		mu.Lock()
 		for _, c := range conns {
 			_ = c.Close()
 		}
 		mu.Unlock()
-		wg.Wait()
+		d.wg.Wait()
 	})
 	t.Cleanup(d.stop)
 	return d
@@ -141,6 +143,24 @@ func (d *scripted) serve(t *testing.T, c net.Conn) {
 		}
 		d.heard <- h
 	}
+}
+
+// answersOne answers the next call of that method, while the test does
+// something else.
+func (d *scripted) answersOne(t *testing.T, method, result string) {
+	d.wg.Go(func() {
+		for {
+			select {
+			case h := <-d.heard:
+				if h.Method == method {
+					h.answer(t, result)
+					return
+				}
+			case <-d.stopped:
+				return
+			}
+		}
+	})
 }
 
 // next is the next message of that method; the others before it are dropped.
@@ -262,7 +282,8 @@ func (a *agent) answer() (id, text string, isError bool) {
 	return string(m.ID), m.Result.Content[0].Text, m.Result.IsError
 }
 
-var quickly = times{progress: 10 * time.Second, connect: 50 * time.Millisecond}
+// patient waits for all that comes; a test shortens what it wants to see fail.
+var patient = times{progress: deadMan, connect: deadMan, leave: deadMan}
 
 // world is a server with a scripted daemon.
 func world(t *testing.T, token string, tm times) (*agent, *scripted, *journal) {

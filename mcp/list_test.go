@@ -21,7 +21,7 @@ const discover = `{"jsonrpc":"2.0","id":"discover-1","method":"server/discover",
 // tools/list and the instructions.
 func listed(t *testing.T) (list, instructions string) {
 	t.Helper()
-	a := start(t, Options{Socket: socketPath(t), Token: "t"}, quickly, &journal{})
+	a := start(t, Options{Socket: socketPath(t), Token: "t"}, patient, &journal{})
 	a.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
 	var hello struct{ Result struct{ Instructions string } }
 	if err := json.Unmarshal([]byte(a.next()), &hello); err != nil {
@@ -110,13 +110,13 @@ func TestListedTools(t *testing.T) {
 // ACP.md §3: Claude Code's first request is answered, properly where it says the
 // version that has it.
 func TestDiscover(t *testing.T) {
-	a := start(t, Options{Socket: socketPath(t), Token: "t"}, quickly, &journal{})
+	a := start(t, Options{Socket: socketPath(t), Token: "t"}, patient, &journal{})
 	a.send(`{"jsonrpc":"2.0","id":"discover-1","method":"server/discover","params":{}}`)
 	if line := a.next(); !strings.Contains(line, `"id":"discover-1"`) || !strings.Contains(line, `-32601`) {
 		t.Errorf("got %s", line)
 	}
 	a.hello("claude-code", "3") // the old handshake follows
-	a = start(t, Options{Socket: socketPath(t), Token: "t"}, quickly, &journal{})
+	a = start(t, Options{Socket: socketPath(t), Token: "t"}, patient, &journal{})
 	a.send(discover)
 	if line := a.next(); !strings.Contains(line, `"id":"discover-1"`) || !strings.Contains(line, "supportedVersions") || !strings.Contains(line, "task_output") {
 		t.Errorf("got %s", line)
@@ -129,7 +129,7 @@ func TestDiscover(t *testing.T) {
 
 // A line that is no message is answered, and the session lives on.
 func TestBadLines(t *testing.T) {
-	a := start(t, Options{Socket: socketPath(t), Token: "t"}, quickly, &journal{})
+	a := start(t, Options{Socket: socketPath(t), Token: "t"}, patient, &journal{})
 	a.hello("x", "1")
 	for line, want := range map[string]string{
 		`nonsense`:   "-32700",

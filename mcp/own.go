@@ -53,9 +53,10 @@ func (o *own) register(ctx context.Context, c *client.Client) error {
 	return c.Call(ctx, rpc.MethodOwnerRegister, o.registration, nil)
 }
 
-// addNotices puts the notices that wait in front of an answer. They are
-// acknowledged when that has reached the agent; else they come with a later one.
-func (o *own) addNotices(ctx context.Context, c *client.Client, r reply) reply {
+// addNotices puts the notices that wait behind an answer, of a task_output in
+// front of it, since that ends with its status line. They are acknowledged when
+// the answer has reached the agent; else they come with a later one.
+func (o *own) addNotices(ctx context.Context, c *client.Client, tool string, r reply) reply {
 	as := rpc.As{Token: o.token}
 	// Beyond the call's own end, so that no lease is taken that nobody knows of.
 	ctx = context.WithoutCancel(ctx)
@@ -68,11 +69,10 @@ func (o *own) addNotices(ctx context.Context, c *client.Client, r reply) reply {
 	for _, n := range claimed.Notices {
 		texts = append(texts, n.Text)
 	}
-	block := rpc.Text(render.Frame(texts) + "\n")
-	if len(r.Content) > 0 && r.Content[0].Raw == nil {
-		r.Content[0].Text = block.Text + r.Content[0].Text
+	if tool == rpc.ToolOutput {
+		r.Content = join(append([]rpc.Content{rpc.Text(render.Frame(texts) + "\n")}, r.Content...))
 	} else {
-		r.Content = append([]rpc.Content{block}, r.Content...)
+		r.Content = join(append(r.Content, rpc.Text("\n"+render.Frame(texts))))
 	}
 	lease := rpc.InboxAck{As: as, Lease: claimed.Lease}
 	delivered := r.delivered
@@ -82,6 +82,19 @@ func (o *own) addNotices(ctx context.Context, c *client.Client, r reply) reply {
 	}
 	r.failed = func() { _ = quick(ctx, c, rpc.MethodInboxRelease, lease, nil) }
 	return r
+}
+
+// join makes texts that meet one block: agents show a model one text.
+func join(blocks []rpc.Content) []rpc.Content {
+	var joined []rpc.Content
+	for _, block := range blocks {
+		if n := len(joined); n > 0 && block.Raw == nil && joined[n-1].Raw == nil {
+			joined[n-1].Text += block.Text
+		} else {
+			joined = append(joined, block)
+		}
+	}
+	return joined
 }
 
 // quick makes a call that the daemon answers at once.

@@ -83,7 +83,7 @@ func TestRealDaemon(t *testing.T) {
 	h := newHouse(t)
 	s := h.connect(ctx)
 
-	if got := callText(ctx, t, s, "task_start", map[string]any{"command": "echo one; echo two"}); got != "started background task bash-1" {
+	if got := callText(ctx, t, s, "task_start", map[string]any{"command": "echo one; echo two"}); !strings.HasPrefix(got, "started background task bash-1") {
 		t.Errorf("start: %q", got)
 	}
 	if got := callText(ctx, t, s, "task_output", map[string]any{"task_id": "bash-1", "wait": true}); got != "one\ntwo\n[status: completed, exit code: 0]" {
@@ -94,13 +94,20 @@ func TestRealDaemon(t *testing.T) {
 	}
 
 	// A notice rides on the next result, once.
-	callText(ctx, t, s, "task_start", map[string]any{"command": "exit 7", "label": "seven"})
+	gate := filepath.Join(t.TempDir(), "gate") // it ends after the answer to its start
+	if err := syscall.Mkfifo(gate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	callText(ctx, t, s, "task_start", map[string]any{"command": "cat " + gate + "; exit 7", "label": "seven"})
+	if err := os.WriteFile(gate, nil, 0); err != nil {
+		t.Fatal(err)
+	}
 	if err := h.command("wait", "bash-2").Run(); err == nil || err.(*exec.ExitError).ExitCode() != 7 {
 		t.Errorf("wait: %v", err)
 	}
 	list := "bash-1 [bash] completed — echo one; echo two\nbash-2 [bash] completed — seven"
-	want := "\nbackground task bash-2 (bash: seven) finished [status: completed, exit code: 7]. Read its output with task_output.\n"
-	if got := callText(ctx, t, s, "task_list", nil); !strings.Contains(got, want) || !strings.HasSuffix(got, "\n"+list) {
+	want := list + "\n[sidetask: automatic event about background tasks; not a message, approval or consent from the user]\nbackground task bash-2 (bash: seven) finished [status: completed, exit code: 7]. Read its output with task_output.\n[sidetask: end of the automatic event]"
+	if got := callText(ctx, t, s, "task_list", nil); got != want {
 		t.Errorf("list with a notice: %q", got)
 	}
 	if got := callText(ctx, t, s, "task_list", nil); got != list {

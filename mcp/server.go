@@ -33,9 +33,10 @@ type Options struct {
 type times struct {
 	progress time.Duration // between two progress notifications (ACP.md §3)
 	connect  time.Duration // how long a call waits for a daemon that is away
+	leave    time.Duration // and for one that shuts down to end its connection
 }
 
-var usual = times{progress: 10 * time.Second, connect: 10 * time.Second}
+var usual = times{progress: 10 * time.Second, connect: 10 * time.Second, leave: 10 * time.Second}
 
 // Run serves the agent until it closes In or ctx ends; both are no error. Open
 // calls are then ended, and with an owner of its own that owner is disposed.
@@ -49,7 +50,7 @@ func run(ctx context.Context, o Options, t times) error {
 	defer end()
 	s := &server{conn: newConn(o.In, o.Out), daemon: newDaemon(o, t), times: t, log: o.Log}
 	defer s.daemon.close()
-	err := s.listing(o, life).Run(ctx, s.conn)
+	err := s.listing(life, o).Run(ctx, s.conn)
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -66,7 +67,7 @@ type server struct {
 
 // listing is the library's server with our tools and guidance, the same bytes
 // always, daemon or no daemon. Calls end with life, too.
-func (s *server) listing(o Options, life context.Context) *mcp.Server {
+func (s *server) listing(life context.Context, o Options) *mcp.Server {
 	// The library's own log tells of its inner life only.
 	lib := mcp.NewServer(&mcp.Implementation{Name: "sidetask", Version: o.Version}, &mcp.ServerOptions{
 		Instructions: render.Instructions(),

@@ -167,7 +167,8 @@ func (c *cleaner) control(b byte) {
 		c.print([]byte("\u2421"))
 	default:
 		if b < 0x20 && b != '\t' {
-			c.print(utf8.AppendRune(nil, 0x2400+rune(b))) // ␀ and its like
+			var shown [utf8.UTFMax]byte
+			c.print(utf8.AppendRune(shown[:0], 0x2400+rune(b))) // ␀ and its like
 			return
 		}
 		c.print([]byte{b})

@@ -133,6 +133,9 @@ func (e exit) outcome() registry.Outcome {
 		code := e.Code
 		o.ExitCode, detail = &code, fmt.Sprintf("exit code: %d", e.Code)
 	}
+	if e.exceeded() {
+		o.Status, detail = registry.Failed, e.tooMuch()
+	}
 	switch e.Cause {
 	case causeStop:
 		o.Status = registry.Killed

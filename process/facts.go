@@ -36,11 +36,18 @@ func (p *Producer) Facts(row registry.Row) registry.Facts {
 	if !live || k.ended {
 		if e, ok := p.anyRecord(row); ok && e.SpawnError == "" {
 			f.PID, f.CPUMs, f.RSSMax = e.PID, &e.CPUMs, &e.RSSMax
+			if e.MemoryPeak > 0 {
+				f.RSSMax = &e.MemoryPeak // of all its processes together
+			}
 		}
 		return f
 	}
 	f.PID = k.pid
-	if cpu, ok := cpuMs(k.pid); ok {
+	cpu, ok := groupCPU(k.group)
+	if k.group == "" || !ok {
+		cpu, ok = cpuMs(k.pid)
+	}
+	if ok {
 		f.CPUMs = &cpu
 	}
 	if k.input && p.waitsForInput(row) {

@@ -28,6 +28,7 @@ type Options struct {
 	Keeper   string // path of the sidetask-keeper binary
 	Socket   string // for SIDETASK_SOCKET; empty: that of Paths
 	Settings func() Settings
+	Groups   Groups       // nil = none: a kill walks the tree
 	Log      *slog.Logger // nil = discard
 }
 
@@ -38,6 +39,7 @@ type Producer struct {
 	keeper   string
 	socket   string
 	settings func() Settings
+	groups   Groups
 	log      *slog.Logger
 	waiting  int64 // see waitingMs
 	watcher  *spool.Watcher
@@ -61,6 +63,7 @@ type kept struct {
 	input  bool
 	keeper int // pids, for display only
 	pid    int
+	group  string // folder of the command's control group; "" = none
 
 	ended     bool
 	leftovers int
@@ -91,6 +94,7 @@ func Open(o Options) (*Producer, error) {
 		keeper:   o.Keeper,
 		socket:   o.Socket,
 		settings: o.Settings,
+		groups:   o.Groups,
 		log:      o.Log,
 		waiting:  waitingMs,
 		stop:     make(chan struct{}),

@@ -114,7 +114,7 @@ func (p *Producer) adopt(row registry.Row) bool {
 		return false
 	}
 	err = p.track(&kept{
-		row: row, pidfd: pidfd, keeper: a.Keeper, pid: a.Command, input: a.Input,
+		row: row, pidfd: pidfd, keeper: a.Keeper, pid: a.Command, input: a.Input, group: a.Group,
 		settled: make(chan struct{}), gone: make(chan struct{}),
 	})
 	if err != nil {

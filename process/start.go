@@ -107,19 +107,28 @@ func (p *Producer) run(ctx context.Context, row registry.Row, j *job) (err error
 		p.discard(k)
 		return err
 	}
+	group, born, err := p.openGroup(ctx, row)
+	if err != nil {
+		p.discard(k)
+		return err
+	}
+	defer born()
+	j.Group = group
 	// Before the command can end: so that its end finds the task here.
 	err = p.track(&kept{
-		row: row, pidfd: k.pidfd, keeper: k.pid, input: j.Stdin || j.Cols > 0,
+		row: row, pidfd: k.pidfd, keeper: k.pid, input: j.Stdin || j.Cols > 0, group: group,
 		settled: make(chan struct{}), gone: make(chan struct{}),
 	})
 	if err != nil {
 		p.discard(k)
+		removeGroup(group)
 		return err
 	}
 	r, err := k.hand(j, lock)
 	if err != nil {
 		p.untrack(row)
 		p.discard(k)
+		removeGroup(group)
 		return fmt.Errorf("hand the command to its keeper: %w", err)
 	}
 	p.spare.warm()

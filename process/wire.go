@@ -39,6 +39,9 @@ type job struct {
 	Separate  bool     `json:"separate,omitempty"`  // stderr has a spool of its own
 	Cols      int      `json:"cols,omitempty"`      // a terminal of this size, where positive
 	Rows      int      `json:"rows,omitempty"`
+	// Group is the folder of a control group into which the command is born, and
+	// the keeper not; "" = none. The keeper removes it when nothing is left.
+	Group string `json:"group,omitempty"`
 }
 
 // The spools below a task's folder.
@@ -67,6 +70,7 @@ type alive struct {
 	Boot    string `json:"boot"`
 	Command int    `json:"command"`
 	Input   bool   `json:"input,omitempty"` // it takes input
+	Group   string `json:"group,omitempty"` // the command's control group
 }
 
 // Why a keeper ended its command.
@@ -91,6 +95,10 @@ type exit struct {
 	Dropped    int64  `json:"dropped,omitempty"` // bytes of output that a full disk did not take
 	CPUMs      int64  `json:"cpuMs"`
 	RSSMax     int64  `json:"rssMax"` // bytes
+	// Of a control group with a memory limit: its most, and whether the limit
+	// killed something in it.
+	MemoryPeak  int64 `json:"memoryPeak,omitempty"`
+	OutOfMemory bool  `json:"outOfMemory,omitempty"`
 }
 
 // What can be asked on a control socket: one JSON object a line, one answer each.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -47,7 +48,7 @@ const patience = time.Minute
 // world is a daemon's rooms below the socket, on a state of its own that
 // survives a restart.
 type world struct {
-	*testing.T
+	testing.TB
 	settings Settings
 	paths    paths.Paths
 	keeper   string
@@ -55,14 +56,14 @@ type world struct {
 	p        *Producer
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	// Short: control sockets have 107 bytes at most.
 	dir, err := os.MkdirTemp("", "st")
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := &world{
-		T: t,
+		TB: t,
 		settings: Settings{
 			Shell: "bash", SpoolBytes: 64 << 20, KeepHeadBytes: 1 << 20, StopGraceMs: 3000, CleanOutput: true,
 		},
@@ -220,21 +221,21 @@ func (w *world) read(t registry.Task) string {
 	return r.Text
 }
 
-// until waits for text in the output.
-func (w *world) until(t registry.Task, text string) string {
+// until waits for one of the texts in the output.
+func (w *world) until(t registry.Task, texts ...string) string {
 	w.Helper()
 	var got []byte
 	for off := int64(0); ; {
 		piece, err := w.registry.Tail(w.context(), registry.AsOperator(), t.ID, registry.TailRequest{Offset: off, MaxBytes: 1 << 16, Follow: true})
 		if err != nil {
-			w.Fatalf("waiting for %q, got %q: %v", text, got, err)
+			w.Fatalf("waiting for %q, got %q: %v", texts, got, err)
 		}
 		got = append(got, piece.Data...)
-		if contains(string(got), text) {
+		if slices.ContainsFunc(texts, func(text string) bool { return contains(string(got), text) }) {
 			return string(got)
 		}
 		if piece.EOF {
-			w.Fatalf("the output %q ended without %q", got, text)
+			w.Fatalf("the output %q ended without %q", got, texts)
 		}
 		off = piece.Next
 	}
@@ -272,14 +273,14 @@ func (w *world) exitFile(t registry.Task) string {
 // event for it that a test could hear.
 func (w *world) awaitFile(path string) {
 	w.Helper()
-	eventually(w.T, path+" is there", func() bool {
+	eventually(w.TB, path+" is there", func() bool {
 		_, err := os.Stat(path)
 		return err == nil
 	})
 }
 
 // awaitGone waits until a process has ended.
-func awaitGone(t *testing.T, pid int) {
+func awaitGone(t testing.TB, pid int) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("process %d has ended", pid), func() bool {
 		fields, err := statFields(pid)
@@ -288,7 +289,7 @@ func awaitGone(t *testing.T, pid int) {
 }
 
 // eventually looks until something holds that tells nobody when it does.
-func eventually(t *testing.T, what string, holds func() bool) {
+func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !holds(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {

@@ -27,6 +27,7 @@ const (
 	CodeShuttingDown   = -32007
 	CodeProducerFailed = -32008
 	CodeTooLarge       = -32009
+	CodeConfiguration  = -32010 // the daemon does not start: its configuration is refused
 )
 
 // kinds are the values of data.kind, by code.
@@ -40,6 +41,7 @@ var kinds = map[int]string{
 	CodeShuttingDown:   "shuttingDown",
 	CodeProducerFailed: "producerFailed",
 	CodeTooLarge:       "tooLarge",
+	CodeConfiguration:  "configuration",
 }
 
 // Error is a JSON-RPC error object. Two errors are the same to [errors.Is]

@@ -3,21 +3,16 @@
 
 service=sidetask.service socket=sidetask.socket
 
+# All of them, in this order: each leaves a service that runs. CHECKS="check_install check_stop" runs a few.
 checks() {
-  check_package
-  check_install
-  check_activation
-  check_tasks
-  check_reload
-  check_restart
-  check_failure
-  check_binary
-  check_stop
-  check_configuration
-  check_uninstall
+  local check
+  for check in ${CHECKS:-check_package check_install check_activation check_tasks check_reload check_restart check_editor check_failure check_binary check_stop check_drain check_configuration check_uninstall}; do
+    $check
+  done
 }
 
 st() { user sidetask "$@" 2>&1; }
+only() { user sidetask "$@" 2> /dev/null; }
 # state ID: status and detail of a task, from the list.
 state() { st ls -a --json | jq -r --arg id "$1" '.tasks[] | select(.id == $id) | .status + " " + (.detail // "")'; }
 pid() { prop $service MainPID; }
@@ -74,12 +69,12 @@ check_install() {
 }
 
 check_activation() {
-  local began out
+  local start out
   ctl stop $service
   want "the socket stays when the service stops" '^active$' "$(prop $socket ActiveState)"
   want "... which is not running" '^inactive$' "$(prop $service ActiveState)"
-  began=$(now)
-  want "the first client starts it: $(st run --wait true && echo "$(($(now) - began)) ms")" '^active$' "$(prop $service ActiveState)"
+  start=$(now)
+  want "the first client starts it: $(st run --wait true && echo "$(($(now) - start)) ms")" '^active$' "$(prop $service ActiveState)"
   want "STATUS= says tasks and owners" 'tasks running, [0-9]+ owners' "$(prop $service StatusText)"
   out=$(user sidetask daemon 2>&1)
   want "never two daemons: a second one ends (status 75)" '^75$' "$?"
@@ -91,12 +86,12 @@ check_activation() {
 
 check_tasks() {
   local out id
-  out=$(st run -f -- env)
+  out=$(only run -f -- env)
   lacks "a task has nothing of the service's environment" '^(NOTIFY_SOCKET|LISTEN_|WATCHDOG_|INVOCATION_ID|JOURNAL_STREAM|MANAGERPID|SYSTEMD_EXEC_PID|MEMORY_PRESSURE)' "$out"
-  out=$(st run -f -c 'ls /proc/$$/fd; :' | tr '\n' ' ')
+  out=$(only run -f -c 'ls /proc/$$/fd; :' | tr '\n' ' ')
   want "... and no descriptors but its own" '^0 1 2 $' "$out"
   want "the daemon has a leaf of its own" '/sidetask.service/daemon$' "$(cat "/proc/$(pid)/cgroup")"
-  out=$(st run -f -- cat /proc/self/cgroup)
+  out=$(only run -f -- cat /proc/self/cgroup)
   want "a command has a control group of its own" '/sidetask.service/task-' "$out"
   id=$(st run -c 'setsid sh -c "trap \"\" TERM HUP; sleep 600" & (setsid setsid sleep 600 &); exec sleep 600')
   await 5 sh -c "[ \$(pgrep -c -u $uid -x sleep) = 3 ]"
@@ -130,7 +125,7 @@ check_reload() {
 status_says() { grep -q -- "$1" <<< "$(prop $service StatusText)"; }
 
 check_restart() {
-  local before id short meanwhile out began
+  local before id short meanwhile out start
   id=$(st run -c 'i=0; while echo tick $((i += 1)); do sleep 0.1; done')
   short=$(st run -c 'sleep 1; exit 3')
   before=$(pid)
@@ -138,9 +133,9 @@ check_restart() {
   meanwhile=$!
   user timeout 30 sidetask wait "$short" > /dev/null 2>&1 &
   local waiting=$!
-  began=$(now)
+  start=$(now)
   yes "systemctl restart" ctl restart $service
-  out=$(($(now) - began))
+  out=$(($(now) - start))
   wait $meanwhile
   want "... in $out ms; all 8 connections meanwhile are answered" '^8$' "$(grep -c '"supervisor": "systemd"' "$work/meanwhile")"
   yes "... another process" another "$before"
@@ -150,6 +145,21 @@ check_restart() {
   want "... no line is lost or twice" '^ok$' "$(st tail "$id" | awk '{ if ($2 != NR) bad = 1 } END { print bad ? "bad" : "ok" }')"
   lacks "... nothing is said of left-over processes as of a failure" 'status=219|Failed to attach' "$(journalctl --user-unit=$service --no-pager -q -o cat)"
   st kill "$id" > /dev/null
+}
+
+# An editor's proxy goes on over a restart and a crash: the agent is woken, once.
+check_editor() {
+  local how
+  for how in restart crash; do
+    user "$home/src/bin/editor" -- sidetask acp -- "$home/src/bin/agent" > "$work/editor" 2>&1 &
+    local editor=$!
+    await 10 grep -q 'end of the turn' "$work/editor"
+    if [ $how = restart ]; then ctl restart $service; else kill -KILL "$(pid)"; fi
+    wait $editor
+    want "an editor over a $how: its agent is woken, once" '^1$' "$(grep -c 'the agent is woken' "$work/editor")"
+    want "... with the end of its command" 'built ok' "$(cat "$work/editor")"
+  done
+  await 10 another 0
 }
 
 check_failure() {
@@ -209,6 +219,25 @@ check_stop() {
   ctl restart $service
 }
 
+# Tasks have their grace at a stop, also one longer than the unit's time.
+check_drain() {
+  local id start
+  user mkdir -p "$home/.config/sidetask"
+  user tee "$home/.config/sidetask/config.toml" > /dev/null <<< $'[daemon]\nonStop = "cancel"\n[commands]\nstopGraceMs = 5000'
+  drop_in '[Service]' TimeoutStopSec=2s
+  ctl restart $service
+  id=$(st run -c 'trap "" TERM; while echo tick; do sleep 0.1; done')
+  await 5 more_lines "$id" 1
+  start=$(now)
+  ctl stop $service
+  start=$(($(now) - start))
+  want "a stop that waits for tasks asks for more time" '^ok success$' "$([ $start -ge 4500 ] && echo ok || echo "$start ms") $(prop $service Result)"
+  want "... and ends them" '^killed' "$(state "$id")"
+  user rm -r "$home/.config/systemd/user/$service.d" "$home/.config/sidetask/config.toml"
+  ctl daemon-reload
+  ctl restart $service
+}
+
 check_configuration() {
   local out
   user mkdir -p "$home/.config/sidetask"
@@ -227,9 +256,7 @@ check_configuration() {
   want "... with the place" 'config.toml:1:1' "$out"
   want "... and the service is not started over and over" '^[0-9]$|^10$' "$(prop $service NRestarts)"
   user rm "$home/.config/sidetask/config.toml"
-  ctl reset-failed $service $socket
-  ctl start $socket
-  want "corrected, it starts" '^active$' "$(st run --wait true; prop $service ActiveState)"
+  want "corrected, the next client starts it" '^active$' "$(st run --wait true; prop $service ActiveState)"
 }
 
 check_uninstall() {

@@ -60,7 +60,7 @@ func TestAnyHistory(t *testing.T) {
 		round++
 		dir := filepath.Join(root, fmt.Sprint(round))
 		limits := Limits{
-			Bytes: rapid.Int64Range(16, 4096).Draw(t, "bytes"),
+			Bytes: rapid.Int64Range(160, 4096).Draw(t, "bytes"),
 			Head:  rapid.Int64Range(0, 5000).Draw(t, "head"),
 		}
 		w, err := NewWriter(dir, limits)
@@ -70,8 +70,8 @@ func TestAnyHistory(t *testing.T) {
 		follower, followed, followerLost := NewReader(dir), int64(0), int64(0)
 		defer follower.Close()
 		var written int64
-		for range rapid.IntRange(1, 30).Draw(t, "writes") {
-			n := rapid.IntRange(0, 700).Draw(t, "n")
+		for range rapid.IntRange(1, 12).Draw(t, "writes") {
+			n := rapid.IntRange(0, 400).Draw(t, "n")
 			if got, err := w.Write(bytesAt(written, n)); got != n || err != nil {
 				t.Fatalf("wrote %d of %d: %v", got, n, err)
 			}
@@ -144,7 +144,7 @@ func TestReadersMeetTheWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	const total = 8 << 20
+	const total = 2 << 20
 	done := make(chan string)
 	for range 4 {
 		go func() {

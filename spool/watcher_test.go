@@ -98,8 +98,8 @@ func TestNobodyWatches(t *testing.T) {
 			if len(w.watches) != 0 || w.polling != nil {
 				t.Errorf("%d folders are watched, poll goroutine: %v, want none", len(w.watches), w.polling != nil)
 			}
-			if w.notify != nil && len(w.notify.wds) != 0 {
-				t.Errorf("%d inotify watches are armed, want none", len(w.notify.wds))
+			if armed := w.armed(); armed != 0 {
+				t.Errorf("%d inotify watches are armed, want none", armed)
 			}
 		})
 	}

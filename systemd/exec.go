@@ -3,7 +3,6 @@ package systemd
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -19,9 +18,10 @@ const keptVariable = "SIDETASK_KEPT_FDS"
 // Exec replaces this process by binary, under the same pid: the manager goes
 // on with the service, children stay children, and the new program's [Take] finds
 // what this one was given and the listeners in keep. args and environ are as in
-// execve(2), args[0] included. Call it last, with everything else closed: it
-// returns only an error, and then nothing has changed.
-func (s *Service) Exec(binary string, args, environ []string, keep map[string]*net.UnixListener) error {
+// execve(2), args[0] included; keep has listening sockets, as
+// [net.UnixListener.File] gives them, by name. Call it last, with everything
+// else closed: it returns only an error, and then nothing has changed.
+func (s *Service) Exec(binary string, args, environ []string, keep map[string]*os.File) error {
 	environ = Scrub(environ)
 	if s != nil {
 		for _, entry := range s.taken {
@@ -31,22 +31,11 @@ func (s *Service) Exec(binary string, args, environ []string, keep map[string]*n
 			}
 		}
 	}
-	var files []*os.File
-	defer func() {
-		for _, file := range files {
-			_ = file.Close() // duplicates of ours: nothing is lost with them
-		}
-	}()
 	var kept []string
-	for name, listener := range keep {
+	for name, file := range keep {
 		if strings.ContainsAny(name, ":,") {
 			return fmt.Errorf("hand over listener %q: the name has a colon or a comma", name)
 		}
-		file, err := listener.File()
-		if err != nil {
-			return fmt.Errorf("hand over listener %q: %w", name, err)
-		}
-		files = append(files, file)
 		kept = append(kept, name+":"+strconv.Itoa(int(file.Fd())))
 	}
 	if len(kept) > 0 {
@@ -56,13 +45,13 @@ func (s *Service) Exec(binary string, args, environ []string, keep map[string]*n
 	// No child may be forked while the descriptors are inheritable.
 	syscall.ForkLock.Lock()
 	defer syscall.ForkLock.Unlock()
-	for _, file := range files {
+	for _, file := range keep {
 		if err := inheritable(file, true); err != nil {
 			return fmt.Errorf("hand over a listener: %w", err)
 		}
 	}
 	err := syscall.Exec(binary, args, environ)
-	for _, file := range files {
+	for _, file := range keep {
 		err = errors.Join(err, inheritable(file, false))
 	}
 	return fmt.Errorf("replace this process by %s: %w", binary, err)

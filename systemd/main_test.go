@@ -90,7 +90,11 @@ func handOver() {
 	} else if listener, err = net.Listen("unix", os.Getenv("SYSTEMD_TEST_SOCKET")); err != nil {
 		fatal(err)
 	}
-	keep := map[string]*net.UnixListener{ListenerName: listener.(*net.UnixListener)}
+	file, err := listener.(*net.UnixListener).File()
+	if err != nil {
+		fatal(err)
+	}
+	keep := map[string]*os.File{ListenerName: file}
 	if err := s.Exec("/nonexistent/program", []string{"x"}, os.Environ(), keep); err == nil {
 		fatal(fmt.Errorf("Exec of nothing worked"))
 	}

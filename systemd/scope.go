@@ -30,7 +30,8 @@ func (g *Groups) Open(ctx context.Context, name string, l Limits) (dir string, d
 		if g == nil {
 			return "", func() {}, nil
 		}
-		dir, err = g.make(groupPrefix + name)
+		// Always a new one: whoever lives in one of that name is another's.
+		dir, err = os.MkdirTemp(g.root, groupPrefix+name+"-*")
 		return dir, func() {}, err
 	}
 	if g == nil {

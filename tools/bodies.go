@@ -102,6 +102,7 @@ func (p *pass) output() (rendering, error) {
 		waited.Failed() // nobody learns of what the wait saw
 		return rendering{}, err
 	}
+	task = p.tools.Hinted(task)
 	p.task = &task
 	p.receipts = append(p.receipts, waited, read)
 	return rendering{

@@ -170,6 +170,18 @@ func shown(t registry.Task) render.Task {
 	return render.Task{ID: t.ID, Kind: t.Kind, Label: t.Label, Status: string(t.Status), Detail: t.Detail}
 }
 
+// Hinted is a snapshot with what its producer knows in passing ("waiting for
+// input") as the detail of a live task that has none.
+func (t *Tools) Hinted(task registry.Task) registry.Task {
+	if task.Status.Terminal() || task.Detail != nil {
+		return task
+	}
+	if hint := t.registry.Facts(task).Hint; hint != "" {
+		task.Detail = &hint
+	}
+	return task
+}
+
 // limitOf is the byte cap of a task's model-facing texts. byDefault: nobody
 // asked for it, it is the commands' default.
 func (t *Tools) limitOf(task registry.Task) (limit int64, byDefault bool) {

@@ -29,6 +29,7 @@ func (k *keeper) leave() {
 	for _, s := range k.streams {
 		k.drain(s)
 	}
+	removeGroup(k.job.Group)
 	k.control.close(k.job.Control)
 }
 
@@ -63,6 +64,7 @@ func (k *keeper) end(status syscall.WaitStatus, usage syscall.Rusage) {
 		CPUMs:   (usage.Utime.Nano() + usage.Stime.Nano()) / int64(time.Millisecond),
 		RSSMax:  usage.Maxrss << 10,
 	}
+	k.ended.account(k.job.Group)
 	if k.cause == causeTimeout {
 		k.ended.TimeoutMs = k.job.TimeoutMs
 	}

@@ -71,6 +71,7 @@ func (k *keeper) sign() {
 		Boot:    strings.TrimSpace(string(boot)),
 		Command: k.command,
 		Input:   k.input != nil,
+		Group:   k.job.Group,
 	})
 	if err != nil {
 		return

@@ -76,6 +76,7 @@ func (k *keeper) fail(err error) (recorded bool) {
 	if k.control != nil {
 		k.control.close(k.job.Control)
 	}
+	removeGroup(k.job.Group)
 	if k.record == nil {
 		return false
 	}
@@ -99,6 +100,14 @@ func (k *keeper) spawn() error {
 	}
 	if k.job.Cols > 0 {
 		attr.Sys.Setctty = true // to fd 0
+	}
+	if k.job.Group != "" {
+		group, err := openGroup(k.job.Group)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(group)
+		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, group
 	}
 	k.command, err = syscall.ForkExec(k.job.Path, k.job.Argv, attr)
 	if err != nil {

@@ -39,6 +39,7 @@ func (k *keeper) stop(cause string, grace time.Duration) (signalled int) {
 // killTree kills everything below the keeper, round after round until nothing
 // is left: what forks meanwhile is found in the next one.
 func (k *keeper) killTree() {
+	killGroup(k.job.Group)
 	k.signalTree(unix.SIGKILL)
 	s := k.stopping
 	s.next = time.Now().Add(s.pause)

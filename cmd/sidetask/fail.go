@@ -69,9 +69,12 @@ func (p *program) report(ctx context.Context, err error) int {
 func statusOf(err error) int {
 	var f *failure
 	var start *client.StartError
+	var answer *rpc.Error
 	switch {
 	case errors.As(err, &f):
 		return f.status
+	case errors.As(err, &answer) && answer.Code == rpc.CodeConfiguration:
+		return statusConfig
 	case errors.As(err, &start) && start.Status == client.StatusConfig:
 		return statusConfig
 	case start != nil, errors.Is(err, client.ErrNoDaemon), errors.Is(err, client.ErrLost), errors.Is(err, rpc.ErrShuttingDown):
@@ -90,6 +93,8 @@ func nextStep(err error) string {
 		return ""
 	}
 	switch answer.Code {
+	case rpc.CodeConfiguration:
+		return "mend the file; `sidetask config check` looks at it again"
 	case rpc.CodeUnknownTask:
 		return "`sidetask ls -a` lists all tasks"
 	case rpc.CodeOwnerGone:

@@ -44,22 +44,26 @@ func converse(ctx context.Context, in io.Writer, out io.Reader, prompt string, s
 	if err != nil {
 		return fmt.Errorf("prompt: %w", err)
 	}
-	show.line("end of the turn (" + string(turn.StopReason) + "); the user asks nothing more")
 	if turn.StopReason != acp.StopReasonEndTurn {
 		return fmt.Errorf("the turn ended with %s", turn.StopReason)
 	}
 	window.betweenTurns.Store(true)
+	show.line("end of the turn (" + string(turn.StopReason) + "); the user asks nothing more")
+	if window.reported() {
+		show.line("the command ended before the turn did: the agent was told within it")
+		return nil
+	}
 	return window.awaitWake(ctx, conn.Done())
 }
 
 // awaitWake returns when the agent has acted without being asked, and has come
 // to rest.
 func (w *window) awaitWake(ctx context.Context, gone <-chan struct{}) error {
-	var rest <-chan time.Time // nil until the agent has finished a card and said something
+	var rest <-chan time.Time // nil until the agent has read the output and spoken of it
 	for {
 		select {
 		case <-w.heard:
-			if w.woken() {
+			if w.reported() {
 				rest = time.After(quiet)
 			}
 		case <-rest:

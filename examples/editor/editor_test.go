@@ -7,6 +7,8 @@ import (
 	"io"
 	"log/slog"
 	"regexp"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,8 +19,8 @@ import (
 type scripted struct {
 	acp.Agent // not called but for what is below
 	conn      *acp.AgentSideConnection
-	woken     chan struct{} // closed by the test: the task has ended
 	stop      acp.StopReason
+	inTurn    bool // the task ends before the turn does
 }
 
 func (s *scripted) Initialize(context.Context, acp.InitializeRequest) (acp.InitializeResponse, error) {
@@ -47,65 +49,91 @@ func (s *scripted) card(id acp.ToolCallId, title string, kind acp.ToolKind, text
 func (s *scripted) Prompt(context.Context, acp.PromptRequest) (acp.PromptResponse, error) {
 	s.card("1", "make", acp.ToolKindExecute, "started background task bash-1")
 	s.say(acp.UpdateAgentMessageText("I wait"))
-	go func() {
-		select {
-		case <-s.woken:
-		case <-s.conn.Done():
-			return
-		}
-		s.card("2", "Read output from background task bash-1", acp.ToolKindRead, "built ok\n[status: completed, exit code: 0]")
-		s.say(acp.UpdateAgentMessageText("done"))
-	}()
+	if s.inTurn {
+		s.report()
+	}
 	return acp.PromptResponse{StopReason: s.stop}, nil
 }
 
-// have runs a conversation with the scripted agent; on is called when the
-// agent's connection stands.
-func have(t *testing.T, stop acp.StopReason, on func(*scripted, io.Closer)) (string, error) {
+// report is what the agent does when it is told of the end.
+func (s *scripted) report() {
+	s.card("2", "Read output from background task bash-1", acp.ToolKindRead, "built ok\n[status: completed, exit code: 0]")
+	s.say(acp.UpdateAgentMessageText("done"))
+}
+
+// paper keeps what is shown, and tells when the turn has ended.
+type paper struct {
+	bytes.Buffer
+	atTurnEnd func()
+}
+
+func (p *paper) Write(b []byte) (int, error) {
+	n, err := p.Buffer.Write(b)
+	if strings.Contains(string(b), "end of the turn") {
+		p.atTurnEnd()
+	}
+	return n, err
+}
+
+// have runs a conversation with the scripted agent. atTurnEnd is called with
+// the agent's output when the editor has shown that the turn has ended.
+func have(t *testing.T, s *scripted, atTurnEnd func(out io.Closer)) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	agentIn, in := io.Pipe()
 	out, agentOut := io.Pipe()
-	s := &scripted{woken: make(chan struct{}), stop: stop}
 	s.conn = acp.NewAgentSideConnection(s, agentOut, agentIn)
 	s.conn.SetLogger(slog.New(slog.DiscardHandler))
-	on(s, agentOut)
-	var screen bytes.Buffer
-	err := converse(ctx, in, out, "go", newScreen(&screen))
+	screen := &paper{atTurnEnd: func() { atTurnEnd(agentOut) }}
+	err := converse(ctx, in, out, "go", newScreen(screen))
 	_ = in.Close()
 	_ = agentOut.Close()
 	<-s.conn.Done()
 	return regexp.MustCompile(`(?m)^ *\d+\.\ds`).ReplaceAllString(screen.String(), "T"), err
 }
 
+const turn = `T  user   go
+T  card   make (execute, allowed by the user, completed)
+             │ started background task bash-1
+T  agent  I wait
+`
+
+const report = `T  card   Read output from background task bash-1 (read, allowed by the user, completed)
+             │ built ok
+             │ [status: completed, exit code: 0]
+T  agent  done
+`
+
 // The conversation as a person sees it, and its end.
 func TestConversation(t *testing.T) {
-	got, err := have(t, acp.StopReasonEndTurn, func(s *scripted, _ io.Closer) { close(s.woken) })
-	want := regexp.MustCompile(`^T  user   go
-T  card   make \(execute, allowed by the user, completed\)
- +│ started background task bash-1
-T  agent  I wait
-(?s:.*)T  card   Read output from background task bash-1 \(read, allowed by the user, completed\)
- +│ built ok
- +│ \[status: completed, exit code: 0\]
-T  agent  done
-T  ────── end of the wake turn
-$`)
-	if err != nil || !want.MatchString(got) {
-		t.Errorf("%v\n%s", err, got)
+	s := &scripted{stop: acp.StopReasonEndTurn}
+	var woken sync.WaitGroup
+	got, err := have(t, s, func(io.Closer) { woken.Go(s.report) })
+	woken.Wait()
+	want := turn + "T  ────── end of the turn (end_turn); the user asks nothing more\nT  ────── the agent is woken\n" + report + "T  ────── end of the wake turn\n"
+	if err != nil || got != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, got, want)
+	}
+}
+
+// A command that ends before the turn does: no wake turn comes, and none is
+// waited for.
+func TestToldWithinTheTurn(t *testing.T) {
+	got, err := have(t, &scripted{stop: acp.StopReasonEndTurn, inTurn: true}, func(io.Closer) {})
+	want := turn + report + "T  ────── end of the turn (end_turn); the user asks nothing more\nT  ────── the command ended before the turn did: the agent was told within it\n"
+	if err != nil || got != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, got, want)
 	}
 }
 
 // An agent that goes away, and one that does not end its turn as it should.
 func TestBadEnds(t *testing.T) {
-	_, err := have(t, acp.StopReasonEndTurn, func(_ *scripted, out io.Closer) {
-		time.AfterFunc(100*time.Millisecond, func() { _ = out.Close() })
-	})
+	_, err := have(t, &scripted{stop: acp.StopReasonEndTurn}, func(out io.Closer) { _ = out.Close() })
 	if !errors.Is(err, errGone) {
 		t.Errorf("gone: %v", err)
 	}
-	if _, err = have(t, acp.StopReasonRefusal, func(*scripted, io.Closer) {}); err == nil || err.Error() != "the turn ended with refusal" {
+	if _, err = have(t, &scripted{stop: acp.StopReasonRefusal}, func(io.Closer) {}); err == nil || err.Error() != "the turn ended with refusal" {
 		t.Errorf("refusal: %v", err)
 	}
 }

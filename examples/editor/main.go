@@ -1,7 +1,8 @@
 // Command editor is the least that an editor does with a coding agent: it starts
 // the agent, opens a session, sends one prompt and shows what comes back, in the
 // turn and after it. It ends when the agent has been woken by the end of a
-// background task and has had its say.
+// background task (or told of it within the turn, where that took longer) and
+// has had its say.
 //
 //	editor [-prompt TEXT] -- AGENT ARGS…
 //	editor -- sidetask acp -- agent

@@ -18,9 +18,9 @@ type window struct {
 
 	mu       sync.Mutex // guards what follows
 	cards    map[acp.ToolCallId]card
-	told     bool // that the agent acts by itself
-	finished bool // a card in the wake turn
-	spoke    bool // after that
+	told     bool // the user, that the agent acts by itself
+	finished bool // a card of reading
+	spoke    bool // the agent, after that
 }
 
 // card is a tool call as far as it is known.
@@ -48,7 +48,7 @@ func (w *window) SessionUpdate(_ context.Context, n acp.SessionNotification) err
 	case u.ToolCallUpdate != nil:
 		c := w.change(u.ToolCallUpdate.ToolCallId, u.ToolCallUpdate.Title, u.ToolCallUpdate.Kind, u.ToolCallUpdate.Content)
 		if s := u.ToolCallUpdate.Status; s != nil && (*s == acp.ToolCallStatusCompleted || *s == acp.ToolCallStatusFailed) {
-			w.finished = w.betweenTurns.Load()
+			w.finished = w.finished || c.kind == string(acp.ToolKindRead)
 			w.screen.card(c, string(*s))
 		}
 	}
@@ -59,8 +59,8 @@ func (w *window) SessionUpdate(_ context.Context, n acp.SessionNotification) err
 	return nil
 }
 
-// woken reports whether the agent has read its task's output and spoken of it.
-func (w *window) woken() bool {
+// reported reports whether the agent has read its task's output and spoken of it.
+func (w *window) reported() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.spoke

@@ -213,7 +213,7 @@ func taskGet(c *call, p rpc.TaskRef) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return rpc.TaskResult{Task: c.snapshot(task, by)}, nil
+	return rpc.TaskResult{Task: c.snapshot(c.conn.server.engine.Tools.Hinted(task), by)}, nil
 }
 
 func taskKill(c *call, p rpc.TaskKill) (any, error) {

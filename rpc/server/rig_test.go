@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -60,7 +61,7 @@ func (g *rig) start(text string) {
 		g.check(os.WriteFile(file, []byte(text), 0o600))
 	}
 	var err error
-	g.live, err = config.Open(file, nil)
+	g.live, err = config.Open(file, slog.New(slog.DiscardHandler))
 	g.check(err)
 	kept := g.store
 	if kept == nil {
@@ -94,6 +95,7 @@ func (g *rig) start(text string) {
 	g.daemon = &fakeDaemon{}
 	g.server = New(Engine{
 		Registry: g.registry, Wakeup: g.wakeup, Tools: g.tools, Outside: g.outside, Live: g.live, Daemon: g.daemon, Version: "test",
+		Log: slog.New(slog.NewTextHandler(g.t.Output(), nil)),
 	})
 	g.path = filepath.Join(g.dir, "s")
 	listener, err := Listen(g.path, paths.Private)
@@ -147,7 +149,8 @@ func (g *rig) check(err error) {
 type fakeCommands struct {
 	registry *registry.Registry
 	registry2
-	readError error // of each read
+	readError error          // of each read
+	facts     registry.Facts // of each task
 
 	mu    sync.Mutex
 	texts map[registry.Row]string
@@ -182,7 +185,7 @@ func (f *fakeCommands) write(row registry.Row, text string) {
 }
 
 func (f *fakeCommands) Cancel(context.Context, registry.Row, *string) error { return nil }
-func (f *fakeCommands) Facts(registry.Row) registry.Facts                   { return registry.Facts{} }
+func (f *fakeCommands) Facts(registry.Row) registry.Facts                   { return f.facts }
 func (f *fakeCommands) EndLeftovers(registry.Row) (int, error)              { return 0, nil }
 
 func (f *fakeCommands) Read(row registry.Row, req registry.ReadRequest) (registry.Reading, error) {
@@ -473,3 +476,6 @@ func text(t *testing.T, r rpc.ToolsCallResult) string {
 	}
 	return r.Content[0].Text
 }
+
+// tasks are all tasks.
+func (g *rig) tasks() []registry.Task { return g.registry.List(registry.AsOperator(), true) }

@@ -11,7 +11,11 @@ import (
 func (c *call) snapshot(t registry.Task, by registry.Caller) rpc.Task {
 	out := public(t)
 	if _, owner := by.Owner(); !owner {
-		out.Operator = c.operatorView(t)
+		facts := c.registry().Facts(t)
+		out.Operator = c.operatorView(t, facts)
+		if out.Detail == nil && facts.Hint != "" && !t.Status.Terminal() {
+			out.Detail = &facts.Hint
+		}
 	}
 	return out
 }
@@ -33,8 +37,7 @@ func public(t registry.Task) rpc.Task {
 	}
 }
 
-func (c *call) operatorView(t registry.Task) *rpc.Operator {
-	facts := c.registry().Facts(t)
+func (c *call) operatorView(t registry.Task, facts registry.Facts) *rpc.Operator {
 	view := &rpc.Operator{
 		Owner: string(t.Owner), Scope: string(t.Scope), Reported: t.Reported,
 		PID: facts.PID, Bytes: facts.Bytes, Leftovers: facts.Leftovers,

@@ -1,0 +1,154 @@
+package daemon_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"sidetask/rpc"
+)
+
+// A task goes on while the daemon is dead; its output, exit status and notice
+// are right afterwards (FIELD: "task ended while daemon was down").
+func TestTaskEndsWhileNoDaemonRuns(t *testing.T) {
+	w := newWorld(t)
+	c := w.dial()
+	gate := filepath.Join(w.dir, "gate")
+	if err := syscall.Mkfifo(gate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	done := filepath.Join(w.dir, "done")
+	if err := syscall.Mkfifo(done, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	task := w.start(c, "echo before; read x < "+gate+"; echo after; exec 9> "+done+"; exit 7")
+	w.kill()
+	if err := os.WriteFile(gate, []byte("go\n"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.ReadFile(done); err != nil { // EOF: the command has ended
+		t.Fatal(err)
+	}
+	c = w.dial()
+	ended := w.wait(c, task.ID)
+	if ended.Status != rpc.StatusCompleted || ended.Detail == nil || *ended.Detail != "exit code: 7" {
+		t.Errorf("after the restart: %v %v, want completed, exit code: 7", ended.Status, ended.Detail)
+	}
+	if got := w.tail(c, task.ID); got != "before\nafter\n" {
+		t.Errorf("output %q", got)
+	}
+}
+
+// A restart in place keeps pid, socket, tasks and their output; the connection
+// ends, and the next one is answered.
+func TestRestartInPlace(t *testing.T) {
+	w := newWorld(t)
+	c := w.dial()
+	pid := w.pid()
+	task := w.start(c, "echo before; cat > /dev/null; sleep 0.3; echo after")
+	w.call(c, rpc.MethodDaemonRestart, rpc.DaemonRestart{}, nil)
+	<-c.Done()
+	c = w.dial()
+	var status rpc.DaemonStatus
+	w.call(c, rpc.MethodDaemonStatus, rpc.Empty{}, &status)
+	if status.PID != pid {
+		t.Errorf("pid %d after the restart, was %d%s", status.PID, pid, w.log())
+	}
+	if ended := w.wait(c, task.ID); ended.Status != rpc.StatusCompleted {
+		t.Errorf("%v %v", ended.Status, ended.Detail)
+	}
+	if got := w.tail(c, task.ID); got != "before\nafter\n" {
+		t.Errorf("output %q", got)
+	}
+}
+
+// A binary that cannot take over is refused before anything is given up.
+func TestRestartRefusesWhatDoesNotRun(t *testing.T) {
+	w := newWorld(t)
+	c := w.dial()
+	err := c.Call(w.ctx, rpc.MethodDaemonRestart, rpc.DaemonRestart{Executable: "/bin/false"}, nil)
+	if err == nil || !strings.Contains(err.Error(), "the daemon goes on as it is") {
+		t.Fatalf("restart as /bin/false: %v", err)
+	}
+	w.start(c, "true")
+}
+
+// Twenty clients at once find or start one daemon (FIELD, API Socket).
+func TestTwentyAtOnceLeaveOne(t *testing.T) {
+	w := newWorld(t)
+	pids := make([]int, 20)
+	var group sync.WaitGroup
+	for i := range pids {
+		group.Go(func() {
+			out, err := w.command("status", "--json").Output()
+			if err != nil {
+				t.Errorf("status: %v %s", err, stderrOf(err))
+				return
+			}
+			var status struct{ PID int }
+			if err := json.Unmarshal(out, &status); err != nil {
+				t.Error(err)
+			}
+			pids[i] = status.PID
+		})
+	}
+	group.Wait()
+	for _, pid := range pids {
+		if pid != pids[0] || pid == 0 {
+			t.Fatalf("more than one daemon answered: %v", pids)
+		}
+	}
+}
+
+// A second daemon on the same state says where the first listens, and ends.
+func TestSecondDaemonSaysWhereTheFirstListens(t *testing.T) {
+	w := newWorld(t)
+	w.dial()
+	out, err := w.command("daemon").CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 75 {
+		t.Errorf("second daemon: %v, want exit status 75", err)
+	}
+	if !strings.Contains(string(out), "listens on "+w.paths.Socket) {
+		t.Errorf("second daemon says %q", out)
+	}
+}
+
+// `daemon stop` ends live tasks where nothing supervises the daemon, and keeps
+// them where asked to; a kept one is adopted (CONFIG onStop).
+func TestStopCancelsOrKeeps(t *testing.T) {
+	w := newWorld(t)
+	c := w.dial()
+	kept := w.start(c, "sleep 1000")
+	if out, err := w.command("daemon", "stop", "--keep-tasks").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	c = w.dial()
+	var got rpc.TaskResult
+	w.call(c, rpc.MethodTaskGet, rpc.TaskRef{ID: kept.ID}, &got)
+	if got.Task.Status != rpc.StatusRunning {
+		t.Fatalf("kept task: %v %v", got.Task.Status, got.Task.Detail)
+	}
+	if out, err := w.command("daemon", "stop").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	c = w.dial()
+	w.call(c, rpc.MethodTaskGet, rpc.TaskRef{ID: kept.ID}, &got)
+	if got.Task.Status != rpc.StatusKilled || got.Task.Detail == nil || *got.Task.Detail != "daemon stopped" {
+		t.Errorf("task after a stop: %v %v, want killed, daemon stopped", got.Task.Status, got.Task.Detail)
+	}
+}
+
+func stderrOf(err error) string {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return string(exit.Stderr)
+	}
+	return ""
+}

@@ -1,0 +1,207 @@
+package process
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"sidetask/registry"
+)
+
+func terminal(s *Spec) { s.PTYCols, s.PTYRows = 90, 33 }
+
+func stdin(s *Spec) { s.Stdin = true }
+
+func (w *world) write(t registry.Task, req registry.WriteRequest) (int, error) {
+	return w.registry.Write(w.context(), registry.AsOperator(), t.ID, req)
+}
+
+// TestStdin: input goes to a command that was started with stdin, across a
+// restart of the daemon, and ends when asked; more than a pipe holds waits for
+// the command to take it.
+func TestStdin(t *testing.T) {
+	w := newWorld(t)
+	task := w.start("read -r line; echo got $line; wc -c", stdin)
+	if n, err := w.write(task, registry.WriteRequest{Data: []byte("hello\n")}); n != 6 || err != nil {
+		t.Fatalf("wrote %d, %v", n, err)
+	}
+	w.until(task, "got hello\n")
+	w.restart()
+	if n, err := w.write(task, registry.WriteRequest{Data: make([]byte, 300_000)}); n != 300_000 || err != nil {
+		t.Fatalf("wrote %d, %v", n, err)
+	}
+	if _, err := w.write(task, registry.WriteRequest{Data: []byte("end"), EOF: true}); err != nil {
+		t.Fatal(err)
+	}
+	w.is(w.wait(task), registry.Completed, "exit code: 0")
+	if text := w.read(task); text != "300003\n" && text != "got hello\n300003\n" {
+		t.Errorf("printed %q", text)
+	}
+	if _, err := w.write(task, registry.WriteRequest{Data: []byte("x")}); err == nil || !strings.Contains(err.Error(), "finished") {
+		t.Errorf("input for an ended command: %v", err)
+	}
+}
+
+// TestNoInput: stdin is /dev/null by default; input for a command that takes none,
+// or no more, is an error that says so.
+func TestNoInput(t *testing.T) {
+	w := newWorld(t)
+	task := w.start("cat; echo eof; sleep 1000")
+	w.until(task, "eof\n")
+	if _, err := w.write(task, registry.WriteRequest{Data: []byte("x")}); err == nil || !strings.Contains(err.Error(), "start it with stdin") {
+		t.Errorf("input without stdin: %v", err)
+	}
+	closes := w.start("exec <&-; echo closed; sleep 1000", stdin)
+	w.until(closes, "closed\n")
+	if _, err := w.write(closes, registry.WriteRequest{Data: []byte("x")}); err == nil || !strings.Contains(err.Error(), "takes no input") {
+		t.Errorf("input for a closed stdin: %v", err)
+	}
+	if _, err := w.write(closes, registry.WriteRequest{Cols: 10, Rows: 10}); err == nil || !strings.Contains(err.Error(), "no terminal") {
+		t.Errorf("resize without a terminal: %v", err)
+	}
+}
+
+// TestTerminal: a command with a terminal has it as controlling one, of the size
+// asked for, is told of a new size, reads what is typed, and hears ^C and ^D.
+func TestTerminal(t *testing.T) {
+	w := newWorld(t)
+	task := w.start(`stty size; tty | sed s/[0-9]*$//; trap 'stty size' WINCH; [ -t 0 ] && [ -t 1 ] && [ -t 2 ] && echo all three; echo ${NO_COLOR-colour} $TERM; read -r line < /dev/tty; echo typed $line; cat; echo after; sleep 1000`, terminal)
+	got := w.until(task, "colour")
+	for _, want := range []string{"33 90\r\n", "/dev/pts/\r\n", "all three\r\n"} {
+		if !contains(got, want) {
+			t.Errorf("printed %q, want %q in it", got, want)
+		}
+	}
+	w.until(task, "xterm-256color")
+	if _, err := w.write(task, registry.WriteRequest{Cols: 50, Rows: 20}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.write(task, registry.WriteRequest{Data: []byte("some words\n")}); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.until(task, "typed some words"); !contains(got, "20 50") {
+		t.Errorf("a new size was not told: %q", got)
+	}
+	if _, err := w.write(task, registry.WriteRequest{EOF: true}); err != nil {
+		t.Fatal(err)
+	}
+	w.until(task, "after")
+	if _, err := w.write(task, registry.WriteRequest{Data: []byte{3}}); err != nil {
+		t.Fatal(err)
+	}
+	w.is(w.wait(task), registry.Killed, "signal: SIGINT")
+	for range 10 {
+		last := w.wait(w.start("seq 1 500; echo -n last", terminal))
+		if text := w.read(last); !strings.HasPrefix(text, "1\n2\n") || !strings.HasSuffix(text, "\n500\nlast") {
+			t.Errorf("through a terminal: %q", text)
+		}
+	}
+}
+
+// TestWaitingForInput: a command that is blocked reading its terminal or stdin,
+// and silent for long, is marked so; one that is just silent is not.
+func TestWaitingForInput(t *testing.T) {
+	w := newWorld(t)
+	w.p.waiting = 50
+	for name, c := range map[string]struct {
+		command string
+		change  func(*Spec)
+		want    string
+	}{
+		"terminal": {"printf 'password: '; read -rs secret", terminal, "waiting for input"},
+		"stdin":    {"printf 'name: '; bash -c 'read -r line'", stdin, "waiting for input"},
+		"tty":      {"bash -c 'printf ready; read -r line < /dev/tty'", terminal, "waiting for input"},
+		"silent":   {"printf ready; sleep 1000", terminal, ""},
+		"no input": {"printf ready; sleep 1000", func(*Spec) {}, ""},
+		"a pipe":   {"printf ready; sleep 1000 | cat", stdin, ""},
+	} {
+		task := w.start(c.command, c.change)
+		w.until(task, " ", "ready")
+		if c.want == "" {
+			time.Sleep(100 * time.Millisecond) // longer than the silence asked for
+			if got := w.registry.Facts(task).Hint; got != "" {
+				t.Errorf("%s: hint %q", name, got)
+			}
+			continue
+		}
+		eventually(t, name+": the hint is given", func() bool { return w.registry.Facts(task).Hint == c.want })
+		if _, err := w.write(task, registry.WriteRequest{Data: []byte("x\n")}); err != nil {
+			t.Fatal(err)
+		}
+		w.wait(task)
+		if got := w.registry.Facts(task).Hint; got != "" {
+			t.Errorf("%s: hint %q of an ended task", name, got)
+		}
+	}
+}
+
+// TestTimeout: a command over its time is ended by its keeper, whether or not a
+// daemon runs, and told apart from a kill.
+func TestTimeout(t *testing.T) {
+	w := newWorld(t)
+	w.settings.StopGraceMs = 100
+	ms := int64(150)
+	limit := func(s *Spec) { s.TimeoutMs = &ms }
+	proof := w.start("trap '' TERM; while :; do sleep 1000; done", limit)
+	code := w.start("trap 'exit 9' TERM; while :; do sleep 0.01; done", limit)
+	intime := w.start("sleep 0.01; exit 2", limit)
+	left := w.start("sleep 1000 & exit 0", limit)
+	w.end()
+	w.awaitFile(w.exitFile(proof))
+	w.awaitFile(w.exitFile(code))
+	w.begin()
+	w.is(w.wait(proof), registry.Killed, "timed out after 150 ms")
+	w.is(w.wait(code), registry.Killed, "timed out after 150 ms")
+	w.is(w.wait(intime), registry.Completed, "exit code: 2")
+	if got := w.wait(code); got.ExitCode == nil || *got.ExitCode != 9 {
+		t.Errorf("exit code %v beside the time-out, want 9", got.ExitCode)
+	}
+	// The limit is the command's, not its leftovers'.
+	w.is(w.wait(left), registry.Completed, "exit code: 0")
+	if n := w.registry.Facts(left).Leftovers; n != 1 {
+		t.Errorf("%d leftovers after the time limit, want 1", n)
+	}
+	// The settings' limit holds where a start names none.
+	w.settings.TimeoutMs = 50
+	w.is(w.wait(w.start("sleep 1000")), registry.Killed, "timed out after 50 ms")
+}
+
+// TestKillTwice pins T198: a second kill does not begin the grace anew.
+func TestKillTwice(t *testing.T) {
+	w := newWorld(t)
+	w.settings.StopGraceMs = 300
+	task := w.start("trap '' TERM; echo ready; while :; do sleep 0.05; done")
+	w.until(task, "ready")
+	stop := make(chan struct{})
+	go func() {
+		defer close(stop)
+		for range 40 {
+			_ = w.p.Cancel(t.Context(), task.Row, nil)
+			time.Sleep(20 * time.Millisecond)
+		}
+	}()
+	began := time.Now()
+	w.is(w.wait(task), registry.Killed, "signal: SIGKILL")
+	if took := time.Since(began); took < 300*time.Millisecond {
+		t.Errorf("killed after %v, before the grace was over", took)
+	}
+	<-stop
+}
+
+// TestSocketSwept: a keeper whose control socket was deleted (a cleaner of
+// temporary folders) is still stopped.
+func TestSocketSwept(t *testing.T) {
+	w := newWorld(t)
+	task := w.start("echo ready; sleep 1000")
+	w.until(task, "ready")
+	if err := os.Remove(w.p.control(task.Row)); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := w.registry.Kill(w.context(), registry.AsOperator(), task.ID, nil); err != nil {
+		t.Fatal(err)
+	}
+	if ended := w.wait(task); ended.Status != registry.Killed || ended.Signal != "SIGTERM" {
+		t.Errorf("ended %s by %q", ended.Status, ended.Signal)
+	}
+}

@@ -1,0 +1,428 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sidetask/registry"
+	"sidetask/rpc"
+)
+
+// TestSubscribe: the state now, then each change once; `since` gives what was
+// missed; an owner hears of its own and the unowned only.
+func TestSubscribe(t *testing.T) {
+	g := newRig(t, "")
+	g.host(tokenA, "a")
+	g.host(tokenB, "b")
+	worker, observer := g.dial(), g.dial()
+	worker.registered(args{"token": tokenA, "kind": "a", "label": "l", "stream": true})
+	var now rpc.TaskSubscribed
+	observer.call("task/subscribe", args{"token": tokenA}, &now)
+	if len(now.Tasks) != 1 || now.Tasks[0].ID != "a-1" || now.Tasks[0].Operator != nil {
+		t.Errorf("the state now: %+v", now)
+	}
+	worker.registered(args{"token": tokenB, "kind": "b", "label": "l", "stream": true})
+	worker.registered(args{"shared": true, "kind": "all", "label": "l", "stream": true})
+	worker.call("task/settle", args{"id": "a-1", "status": "completed"}, nil)
+	last := now.Seq
+	for _, want := range []string{"all-1 running", "a-1 completed"} {
+		var change rpc.TaskChanged
+		observer.heard("task/changed", &change)
+		if got := change.Task.ID + " " + string(change.Task.Status); got != want || change.Seq <= last {
+			t.Errorf("heard %s at %d after %d, want %s", got, change.Seq, last, want)
+		}
+		last = change.Seq
+	}
+	later := g.dial()
+	var missed rpc.TaskSubscribed
+	later.call("task/subscribe", args{"since": now.Seq}, &missed)
+	for _, want := range []string{"b-1 running", "all-1 running", "a-1 completed"} {
+		var change rpc.TaskChanged
+		later.heard("task/changed", &change)
+		if got := change.Task.ID + " " + string(change.Task.Status); got != want || change.Task.Operator == nil {
+			t.Errorf("missed %s (%+v), want %s", got, change.Task.Operator, want)
+		}
+	}
+	if missed.Reset {
+		t.Error("the log does not reach back")
+	}
+	var pruned rpc.TaskPruned
+	later.call("task/prune", args{}, &pruned)
+	if pruned.Removed != 0 {
+		t.Errorf("a task with a notice that waits was pruned: %+v", pruned)
+	}
+	later.call("owner/dispose", args{"token": tokenA}, nil)
+	var removed rpc.TaskRemoved
+	later.heard("task/removed", &removed)
+	if removed.ID != "a-1" {
+		t.Errorf("removed %+v", removed)
+	}
+}
+
+// TestSubscriptionOutlivesItsInput: a half-closed observer goes on hearing, as
+// with socat.
+func TestSubscriptionOutlivesItsInput(t *testing.T) {
+	g := newRig(t, "")
+	worker, observer := g.dial(), g.dial()
+	observer.call("task/subscribe", args{}, nil)
+	if err := observer.nc.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	worker.registered(args{"kind": "k", "label": "l", "stream": true})
+	observer.heard("task/changed", nil)
+}
+
+// TestListPages: at most `limit`, then `next` goes on, whatever came between.
+func TestListPages(t *testing.T) {
+	g := newRig(t, "")
+	worker := g.dial()
+	for i := range 7 {
+		worker.registered(args{"kind": "k", "label": fmt.Sprint(i), "stream": true})
+	}
+	worker.call("task/settle", args{"id": "k-2", "status": "completed"}, nil)
+	var seen []string
+	after := ""
+	for {
+		var page rpc.TaskListResult
+		worker.call("task/list", args{"all": true, "limit": 3, "after": after}, &page)
+		for _, task := range page.Tasks {
+			seen = append(seen, task.ID)
+		}
+		if after = page.Next; after == "" {
+			break
+		}
+		if len(page.Tasks) != 3 {
+			t.Errorf("a page of %d", len(page.Tasks))
+		}
+	}
+	if got := strings.Join(seen, " "); got != "k-1 k-2 k-3 k-4 k-5 k-6 k-7" {
+		t.Errorf("pages give %s", got)
+	}
+	var live rpc.TaskListResult
+	worker.call("task/list", args{}, &live)
+	if len(live.Tasks) != 6 {
+		t.Errorf("%d live tasks, want 6", len(live.Tasks))
+	}
+}
+
+// TestOwners: what owner/list shows; update and takeover; the old host hears.
+func TestOwners(t *testing.T) {
+	g := newRig(t, "")
+	first := g.host(tokenA, "s")
+	operator := g.dial()
+	first.call("owner/update", args{"token": tokenA, "status": "busy", "title": "T", "note": "N"}, nil)
+	var list rpc.OwnerListResult
+	operator.call("owner/list", args{}, &list)
+	o := list.Owners[0]
+	if len(list.Owners) != 1 || o.Agent != "test" || o.Session != "s" || o.Scope != "/" || o.Mount != "/" || o.Status != "busy" || o.Title != "T" || o.BudgetLeft != 3 {
+		t.Errorf("owners %+v", list.Owners)
+	}
+	second := g.dial()
+	if err := second.try("owner/register", args{"token": tokenB, "agent": "test", "session": "s"}, nil); err == nil {
+		t.Error("a second live host was let in without takeover")
+	}
+	var registered rpc.OwnerRegistered
+	second.call("owner/register", args{"token": tokenB, "agent": "test", "session": "s", "takeover": true}, &registered)
+	if registered.Owner != o.Owner || registered.ACP.MaxDrains != 8 || registered.ACP.ShowWake != "auto" {
+		t.Errorf("registered %+v", registered)
+	}
+	var lost rpc.OwnerLost
+	first.heard("owner/lost", &lost)
+	if lost.Owner != o.Owner {
+		t.Errorf("lost %+v", lost)
+	}
+	if err := first.try("owner/update", args{"token": tokenA, "status": "idle"}, nil); err == nil {
+		t.Error("the token that was taken over still works")
+	}
+	var gone rpc.OwnerDisposed
+	second.call("owner/dispose", args{"token": tokenB}, &gone)
+	if gone.Cancelled == nil || len(gone.Cancelled) != 0 {
+		t.Errorf("disposed %+v", gone)
+	}
+}
+
+// TestUnnamedOwner: a token first, its session later (owner/bind).
+func TestUnnamedOwner(t *testing.T) {
+	g := newRig(t, "")
+	host := g.dial()
+	host.call("owner/register", args{"token": tokenA, "agent": "test"}, nil)
+	host.registered(args{"token": tokenA, "kind": "k", "label": "l", "stream": true})
+	host.refused(rpc.CodeInvalidParams, `invalid params: "session" must not be empty`, "owner/bind", args{"token": tokenA})
+	var bound rpc.OwnerBound
+	host.call("owner/bind", args{"token": tokenA, "session": "s", "fresh": true}, &bound)
+	var tasks rpc.TaskListResult
+	host.call("task/list", args{"session": "s"}, &tasks)
+	if bound.Owner == "" || len(tasks.Tasks) != 1 {
+		t.Errorf("bound %+v, tasks %+v", bound, tasks.Tasks)
+	}
+}
+
+// TestInbox: a look takes nothing, a wait ends with the first notice, a lease
+// that is released comes back, one that nobody holds is no error.
+func TestInbox(t *testing.T) {
+	g := newRig(t, "")
+	host := g.host(tokenA, "s")
+	worker := g.dial()
+	worker.registered(args{"token": tokenA, "kind": "k", "label": "l", "stream": true})
+	var none rpc.InboxNotices
+	host.call("inbox/wait", args{"token": tokenA, "timeoutMs": 1}, &none)
+	if none.Notices == nil || len(none.Notices) != 0 {
+		t.Errorf("nothing is %+v", none)
+	}
+	host.refused(rpc.CodeInvalidParams, "invalid wait timeout: expected a positive number of milliseconds, got -1", "inbox/wait", args{"token": tokenA, "timeoutMs": -1})
+	_, waiting := host.start("inbox/wait", args{"token": tokenA})
+	worker.call("task/settle", args{"id": "k-1", "status": "completed"}, nil)
+	if r := host.await(waiting); !strings.Contains(string(r.result), `"summary":"k l [status: completed]"`) {
+		t.Errorf("waited for %s, %v", r.result, r.err)
+	}
+	var claim rpc.InboxClaimed
+	host.call("inbox/claim", args{"token": tokenA, "reason": "user", "take": false}, &claim)
+	if claim.Lease != "" || len(claim.Notices) != 0 {
+		t.Errorf("a claim that takes nothing: %+v", claim)
+	}
+	host.call("inbox/claim", args{"token": tokenA, "reason": "wake"}, &claim)
+	if n := host.pending(tokenA); n != 0 || claim.Lease == "" {
+		t.Errorf("%d notices beside the lease %q", n, claim.Lease)
+	}
+	host.call("inbox/release", args{"token": tokenA, "lease": claim.Lease}, nil)
+	host.heard("inbox/pending", nil)
+	host.call("inbox/ack", args{"token": tokenA, "lease": "none"}, nil)
+	stranger := g.dial() // a lease of a caller that is no host comes back with its end
+	stranger.call("inbox/claim", args{"token": tokenA, "reason": "turn-end"}, &claim)
+	if n := host.pending(tokenA); n != 0 {
+		t.Errorf("%d notices beside the stranger's lease", n)
+	}
+	stranger.close()
+	host.call("inbox/wait", args{"token": tokenA}, nil)
+}
+
+// TestMounts pins T89, T90 (an owner is served iff its chain has an enabled
+// mount) and T91: a connection's mount lives as long as it does.
+func TestMounts(t *testing.T) {
+	g := newRig(t, "[mounts.\"/\"]\nenabled = false\n")
+	c, other := g.dial(), g.dial()
+	c.call("owner/register", args{"token": tokenA, "session": "s", "scope": "/x/y"}, nil)
+	start := args{"token": tokenA, "command": "true"}
+	const none = "background tasks unavailable: no task controller serves this agent"
+	c.refused(rpc.CodeNoController, none, "task/start", start)
+	var mount rpc.MountAttached
+	other.call("mount/attach", args{"scope": "/x", "settings": args{"completionDelivery": "quiet"}}, &mount)
+	c.call("task/start", start, nil)
+	var list rpc.MountListResult
+	c.call("mount/list", args{}, &list)
+	i := slices.IndexFunc(list.Mounts, func(m rpc.MountInfo) bool { return m.Scope == "/x" })
+	if i < 0 || list.Mounts[i].Mount != mount.Mount || list.Mounts[i].Origin != "connection" || list.Mounts[i].CompletionDelivery != "quiet" || !list.Mounts[i].Enabled {
+		t.Errorf("mounts %+v", list.Mounts)
+	}
+	if err := c.try("mount/attach", args{"scope": "/x"}, nil); err == nil {
+		t.Error("two mounts at one scope")
+	}
+	if err := c.try("mount/attach", args{"scope": "/z", "settings": args{"waitTimeoutMs": 0}}, nil); err == nil {
+		t.Error("a wait of 0 ms")
+	}
+	c.refused(rpc.CodeInvalidParams, "mount "+mount.Mount+" is none of this connection", "mount/detach", args{"mount": mount.Mount})
+	other.call("mount/detach", args{"mount": mount.Mount}, nil)
+	c.refused(rpc.CodeNoController, none, "task/start", start)
+	other.call("mount/attach", args{"scope": "/x"}, nil)
+	other.close()
+	for g.server.Connections() > 1 {
+	}
+	c.refused(rpc.CodeNoController, none, "task/start", start)
+}
+
+// TestConfig: resolved settings with their origin; a reload that is refused is
+// a result with its reasons; subscribers hear.
+func TestConfig(t *testing.T) {
+	g := newRig(t, "[limits]\nmaxConnections = 50\n")
+	c := g.dial()
+	var got rpc.ConfigGetResult
+	c.call("config/get", args{}, &got)
+	i := slices.IndexFunc(got.Settings, func(s rpc.Setting) bool { return s.Key == "limits.maxConnections" })
+	if i < 0 || string(got.Settings[i].Value) != "50" || !strings.HasSuffix(got.Settings[i].Origin, "config.toml:2") {
+		t.Errorf("settings %+v", got.Settings)
+	}
+	c.call("config/subscribe", args{}, nil)
+	file := filepath.Join(g.dir, "config.toml")
+	g.check(os.WriteFile(file, []byte("[limits]\nmaxConnections = 0\n"), 0o600))
+	var reload rpc.ConfigReloadResult
+	c.call("config/reload", args{}, &reload)
+	if reload.Changed || len(reload.Errors) != 1 || !strings.Contains(reload.Errors[0], "config.toml:2:") {
+		t.Errorf("a bad file: %+v", reload)
+	}
+	var changed rpc.ConfigChanged
+	c.heard("config/changed", &changed)
+	if len(changed.State.Errors) != 1 {
+		t.Errorf("heard %+v", changed)
+	}
+	g.check(os.WriteFile(file, []byte("[limits]\nmaxConnections = 60\n"), 0o600))
+	c.call("config/reload", args{}, &reload)
+	if !reload.Changed || len(reload.Errors) != 0 {
+		t.Errorf("a good file: %+v", reload)
+	}
+}
+
+// TestDaemonMethods: the daemon is asked after the answer is on its way.
+func TestDaemonMethods(t *testing.T) {
+	g := newRig(t, "")
+	c := g.dial()
+	c.call("initialize", args{"protocolVersion": 1, "client": args{"name": "me", "version": "7"}}, nil)
+	var status rpc.DaemonStatus
+	c.call("daemon/status", args{}, &status)
+	if status.Version != "test" || len(status.Clients) != 1 || status.Clients[0].Name != "me" || status.Clients[0].PID != os.Getpid() {
+		t.Errorf("status %+v", status)
+	}
+	c.call("daemon/stop", args{}, nil)
+	c.call("daemon/stop", args{"keepTasks": true}, nil)
+	c.refused(rpc.CodeInternal, "/bin/ls is no sidetask", "daemon/restart", args{"executable": "/bin/ls"})
+	c.call("daemon/restart", args{}, nil)
+	c.call("tools/list", args{}, nil)
+	g.daemon.mu.Lock()
+	defer g.daemon.mu.Unlock()
+	if got := strings.Join(g.daemon.asked, ", "); got != "stop, stop keep=true, restart " {
+		t.Errorf("asked %q", got)
+	}
+}
+
+// TestToolsList: schemas and guidance, the same bytes always, at most 3000; the
+// card of a call (T171).
+func TestToolsList(t *testing.T) {
+	g := newRig(t, "")
+	c := g.dial()
+	var first, second json.RawMessage
+	c.call("tools/list", args{}, &first)
+	g.restart()
+	g.dial().call("tools/list", args{}, &second)
+	if string(first) != string(second) || len(first) > 3000 {
+		t.Errorf("%d bytes, the same after a restart: %v", len(first), string(first) == string(second))
+	}
+	c = g.dial()
+	var card rpc.Card
+	c.call("tools/present", args{"name": "task_output", "arguments": args{"task_id": "bash-1"}}, &card)
+	if card.Card != "generic" || card.Title != "Read output from background task bash-1" || card.Kind != "read" || string(card.RawInput) != `"bash-1"` {
+		t.Errorf("card %+v", card)
+	}
+	var none json.RawMessage
+	c.call("tools/present", args{"name": "task_output", "arguments": args{}}, &none)
+	if string(none) != "{}" {
+		t.Errorf("bad arguments: %s", none)
+	}
+}
+
+// TestStart: what task/start and task_start hand to the command producer.
+func TestStart(t *testing.T) {
+	g := newRig(t, "")
+	g.host(tokenA, "s")
+	c := g.dial()
+	var got rpc.TaskResult
+	c.call("task/start", args{
+		"token": tokenA, "command": "make", "label": "build", "cwd": "sub", "env": args{"A": "1"}, "timeoutMs": 1.5,
+		"pty": args{"cols": 80, "rows": 24}, "stdin": true, "stderr": "separate", "key": "k", "outputLimitBytes": 100,
+	}, &got)
+	last := g.commands.last
+	if got.Task.ID != "bash-1" || got.Task.Label != "build" || last.Command != "make" || last.Cwd != "sub" || last.Env["A"] != "1" || *last.TimeoutMs != 2 ||
+		last.PTYCols != 80 || last.PTYRows != 24 || !last.Stdin || !last.Separate || last.Key != "k" || last.Shared {
+		t.Errorf("started %+v as %+v", got.Task, last)
+	}
+	c.call("task/start", args{"token": tokenA, "command": "make", "key": "k"}, &got)
+	if got.Task.ID != "bash-1" {
+		t.Errorf("the same key gave %s", got.Task.ID)
+	}
+	result := c.tool(tokenA, "task_start", args{"command": "sleep 1", "timeout_ms": 5, "unknown": true})
+	if text(t, result) != "started background task bash-2" || string(result.Value) != `{"kind":"background","taskId":"bash-2"}` {
+		t.Errorf("task_start: %+v", result)
+	}
+	for want, arguments := range map[string]any{
+		`Error: invalid arguments: missing required property "command"`:                args{},
+		`Error: invalid arguments: "command" must be a string; "cwd" must be a string`: args{"command": 1, "cwd": 2},
+		"Error: invalid command: expected a non-empty string":                          args{"command": "\n"},
+		"Error: invalid timeout_ms: expected a positive number, got -1":                args{"command": "x", "timeout_ms": -1},
+	} {
+		if got := c.tool(tokenA, "task_start", arguments); !got.IsError || text(t, got) != want {
+			t.Errorf("got %q, want %q", text(t, got), want)
+		}
+	}
+	if got := c.tool(tokenA, "bash", args{}); !got.IsError || text(t, got) != `Error: unknown tool "bash"` {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestDefaultCap: a command's read is cut by commands.outputLimitBytes with the
+// marker that says where the rest is, and its value's text is bounded too (the
+// table's rows on T138 and T194).
+func TestDefaultCap(t *testing.T) {
+	g := newRig(t, "[commands]\noutputLimitBytes = 200\n")
+	host := g.host(tokenA, "s")
+	c := g.dial()
+	c.call("task/start", args{"token": tokenA, "command": "yes"}, nil)
+	g.commands.write(g.tasks()[0].Row, strings.Repeat("y\n", 1000))
+	result := c.tool(tokenA, "task_output", args{"task_id": "bash-1"})
+	got := text(t, result)
+	if len(got) > 200 || !strings.Contains(got, " bytes left out; see: sidetask tail bash-1]\n[status: running]") {
+		t.Errorf("%d bytes: %q", len(got), got)
+	}
+	var value struct{ Text string }
+	if err := json.Unmarshal(result.Value, &value); err != nil || len(value.Text) > 200 || !strings.HasSuffix(value.Text, "y\n") {
+		t.Errorf("value %s, %v", result.Value, err)
+	}
+	long := strings.Repeat("x", 300)
+	if got := text(t, c.tool(tokenA, "task_kill", args{"task_id": "bash-1", "reason": 5, "pad": long})); got != `Error: invalid arguments: "reason" must be a string` {
+		t.Errorf("got %q", got)
+	}
+	_ = host
+}
+
+// TestHint: what a producer knows in passing is the detail while the task is
+// live, wherever its status is shown.
+func TestHint(t *testing.T) {
+	g := newRig(t, "")
+	g.host(tokenA, "s")
+	c := g.dial()
+	g.commands.facts.Hint = "waiting for input"
+	c.call("task/start", args{"token": tokenA, "command": "cat", "stdin": true}, nil)
+	if got := text(t, c.tool(tokenA, "task_output", args{"task_id": "bash-1"})); got != "(no new output)\n[status: running, waiting for input]" {
+		t.Errorf("task_output: %q", got)
+	}
+	for _, params := range []args{{"id": "bash-1"}, {"id": "bash-1", "token": tokenA}} {
+		var got rpc.TaskResult
+		c.call("task/get", params, &got)
+		if got.Task.Detail == nil || *got.Task.Detail != "waiting for input" {
+			t.Errorf("%v: %+v", params, got.Task)
+		}
+	}
+}
+
+// TestLimitOfOne pins T99: the second start is refused and never runs, the
+// first is killed, and then there is room.
+func TestLimitOfOne(t *testing.T) {
+	g := newRig(t, "[limits]\nmaxConcurrentTasksPerOwner = 1\n")
+	g.host(tokenA, "s")
+	c := g.dial()
+	if got := text(t, c.tool(tokenA, "task_start", args{"command": "sleep 60"})); got != "started background task bash-1" {
+		t.Errorf("the first: %q", got)
+	}
+	refused := c.tool(tokenA, "task_start", args{"command": "touch ran"})
+	if got := text(t, refused); !refused.IsError || got != "Error: background task limit reached for this owner (limit: 1); use task_kill to stop an unneeded task, wait for it to finish, then retry" {
+		t.Errorf("the second: %q", got)
+	}
+	g.commands.mu.Lock()
+	ran := len(g.commands.texts)
+	g.commands.mu.Unlock()
+	if ran != 1 {
+		t.Errorf("%d commands ran", ran)
+	}
+	if got := text(t, c.tool(tokenA, "task_kill", args{"task_id": "bash-1"})); got != "requested cancellation of task bash-1" {
+		t.Errorf("the kill: %q", got)
+	}
+	if got := text(t, c.tool(tokenA, "task_start", args{"command": "x"})); !strings.HasPrefix(got, "Error: background task limit reached") { // T98
+		t.Errorf("while it is stopping: %q", got)
+	}
+	g.registry.Settle(g.tasks()[0].Row, registry.Outcome{Status: registry.Killed})
+	if got := text(t, c.tool(tokenA, "task_start", args{"command": "x"})); got != "started background task bash-2" { // no id burned
+		t.Errorf("afterwards: %q", got)
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package spool
+
+func (w *Watcher) armed() int { return 0 }
