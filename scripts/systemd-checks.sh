@@ -6,7 +6,7 @@ service=sidetask.service socket=sidetask.socket
 # All of them, in this order: each leaves a service that runs. CHECKS="check_install check_stop" runs a few.
 checks() {
   local check
-  for check in ${CHECKS:-check_package check_install check_activation check_tasks check_reload check_restart check_failure check_binary check_stop check_configuration check_uninstall}; do
+  for check in ${CHECKS:-check_package check_install check_activation check_tasks check_reload check_restart check_editor check_failure check_binary check_stop check_drain check_configuration check_uninstall}; do
     $check
   done
 }
@@ -147,6 +147,21 @@ check_restart() {
   st kill "$id" > /dev/null
 }
 
+# An editor's proxy goes on over a restart and a crash: the agent is woken, once.
+check_editor() {
+  local how
+  for how in restart crash; do
+    user "$home/src/bin/editor" -- sidetask acp -- "$home/src/bin/agent" > "$work/editor" 2>&1 &
+    local editor=$!
+    await 10 grep -q 'end of the turn' "$work/editor"
+    if [ $how = restart ]; then ctl restart $service; else kill -KILL "$(pid)"; fi
+    wait $editor
+    want "an editor over a $how: its agent is woken, once" '^1$' "$(grep -c 'the agent is woken' "$work/editor")"
+    want "... with the end of its command" 'built ok' "$(cat "$work/editor")"
+  done
+  await 10 another 0
+}
+
 check_failure() {
   local before id
   id=$(st run -c 'while echo tick; do sleep 0.1; done')
@@ -201,6 +216,25 @@ check_stop() {
   lacks "... ends what runs" . "$(pgrep -u "$uid" -f 'while echo tick')"
   want "... as killed" '^killed' "$(state "$id")"
   user rm "$home/.config/sidetask/config.toml"
+  ctl restart $service
+}
+
+# Tasks have their grace at a stop, also one longer than the unit's time.
+check_drain() {
+  local id start
+  user mkdir -p "$home/.config/sidetask"
+  user tee "$home/.config/sidetask/config.toml" > /dev/null <<< $'[daemon]\nonStop = "cancel"\n[commands]\nstopGraceMs = 5000'
+  drop_in '[Service]' TimeoutStopSec=2s
+  ctl restart $service
+  id=$(st run -c 'trap "" TERM; while echo tick; do sleep 0.1; done')
+  await 5 more_lines "$id" 1
+  start=$(now)
+  ctl stop $service
+  start=$(($(now) - start))
+  want "a stop that waits for tasks asks for more time" '^ok success$' "$([ $start -ge 4500 ] && echo ok || echo "$start ms") $(prop $service Result)"
+  want "... and ends them" '^killed' "$(state "$id")"
+  user rm -r "$home/.config/systemd/user/$service.d" "$home/.config/sidetask/config.toml"
+  ctl daemon-reload
   ctl restart $service
 }
 
