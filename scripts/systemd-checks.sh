@@ -196,6 +196,7 @@ check_binary() {
   want "... keeps the process" "^$before\$" "$(pid)"
   want "... and the service" '^active$' "$(prop $service ActiveState)"
   goes_on "... and the task" "$id"
+  want "... and the control groups" '/sidetask.service/task-' "$(only run -f -- cat /proc/self/cgroup)"
   want "doctor finds nothing wrong" '^0$' "$(st doctor > "$work/doctor"; echo $?)"
   lacks "... at all" '^error' "$(cat "$work/doctor")"
   st kill "$id" > /dev/null
@@ -224,7 +225,7 @@ check_drain() {
   local id start
   user mkdir -p "$home/.config/sidetask"
   user tee "$home/.config/sidetask/config.toml" > /dev/null <<< $'[daemon]\nonStop = "cancel"\n[commands]\nstopGraceMs = 5000'
-  drop_in '[Service]' TimeoutStopSec=2s
+  drop_in '[Service]' TimeoutStopSec=2s WatchdogSec=2s
   ctl restart $service
   id=$(st run -c 'trap "" TERM; while echo tick; do sleep 0.1; done')
   await 5 more_lines "$id" 1
