@@ -1,4 +1,4 @@
-package config_test
+package config
 
 import (
 	"bytes"
@@ -14,16 +14,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"sidetask/rpc"
 	"sidetask/rpc/client"
 )
-
-// deadMan ends a story that waits for what never happens.
-const deadMan = time.Minute
 
 // programs builds the two programs once for all stories.
 func programs(t *testing.T) (dir string) {
@@ -37,10 +33,18 @@ func programs(t *testing.T) (dir string) {
 	return dir
 }
 
-// TestStories drives a real daemon with the real command line, one story for each
-// way of saving and for each thing that may be wrong.
-func TestStories(t *testing.T) {
+// TestDaemon is about the whole path: a real daemon, the real command line, real
+// clients.
+func TestDaemon(t *testing.T) {
 	bin := programs(t)
+	t.Run("stories", func(t *testing.T) { stories(t, bin) })
+	t.Run("mounts under a live owner", func(t *testing.T) { mountsUnderALiveOwner(t, bin) })
+	t.Run("a wait keeps its deadline", func(t *testing.T) { waitKeepsItsDeadline(t, bin) })
+	t.Run("always one whole file", func(t *testing.T) { callsSeeOneWholeFile(t, bin) })
+}
+
+// stories has one for each way of saving and for each thing that may be wrong.
+func stories(t *testing.T, bin string) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/stories",
 		RequireExplicitExec: true,

@@ -77,7 +77,9 @@ func (m *memory) Commit(c Change) error {
 		m.state.Seq = e.Seq
 		m.state.Log = append(m.state.Log, e)
 	}
-	m.state.Log = slices.DeleteFunc(m.state.Log, func(e LogEntry) bool { return e.Seq < c.TrimLog })
+	if c.TrimLog > 0 {
+		m.state.Log = slices.DeleteFunc(m.state.Log, func(e LogEntry) bool { return e.Seq < c.TrimLog })
+	}
 	maps.Copy(m.state.Counters, c.Counters)
 	m.state.NextRow = max(m.state.NextRow, c.NextRow)
 	m.state.NextOwner = max(m.state.NextOwner, c.NextOwner)

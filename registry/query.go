@@ -1,5 +1,10 @@
 package registry
 
+import (
+	"context"
+	"strconv"
+)
+
 // findLocked looks a task up: unknown before foreign (T27, T28).
 func (r *Registry) findLocked(c Caller, id string) (*record, error) {
 	rec := r.ids[id]
@@ -32,6 +37,29 @@ func (r *Registry) Get(c Caller, id string) (Task, error) {
 		return Task{}, err
 	}
 	return rec.snapshot(), nil
+}
+
+// ByRow is the task of a row, which is what a command knows itself by: at its
+// start there is no id yet. While the start is under way it waits.
+func (r *Registry) ByRow(ctx context.Context, c Caller, row Row) (Task, error) {
+	r.mu.Lock()
+	defer r.unlock()
+	for {
+		rec := r.rows[row]
+		if rec == nil || rec.Starting && rec.started == nil {
+			return Task{}, unknownTask(strconv.FormatInt(int64(row), 10))
+		}
+		if !rec.Starting {
+			rec, err := r.findLocked(c, rec.ID)
+			if err != nil {
+				return Task{}, err
+			}
+			return rec.snapshot(), nil
+		}
+		if err := r.awaitStartLocked(ctx, rec); err != nil {
+			return Task{}, err
+		}
+	}
 }
 
 // List gives the live tasks, with all also the finished ones, in the order of

@@ -289,3 +289,32 @@ func TestRecovery(t *testing.T) {
 		t.Errorf("a second Drop = %v", err)
 	}
 }
+
+// TestByRow: a command that knows its row alone finds its task, also while its
+// start is still under way.
+func TestByRow(t *testing.T) {
+	w := newWorld(t)
+	h, other := w.owner("s"), w.owner("other")
+	found := make(chan Task, 1)
+	task, err := w.Start(t.Context(), AsOwner(h), spec(), func(row Row) error {
+		go func() {
+			task, err := w.ByRow(t.Context(), AsOperator(), row)
+			if err != nil {
+				t.Error(err)
+			}
+			found <- task
+		}()
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := <-found; got.ID != task.ID {
+		t.Errorf("ByRow = %+v", got)
+	}
+	if _, err := w.ByRow(t.Context(), AsOwner(other), task.Row); !errors.Is(err, ErrForeignTask) {
+		t.Errorf("another owner: %v", err)
+	}
+	_, err = w.ByRow(t.Context(), AsOperator(), 99)
+	wantMessage(t, err, ErrUnknownTask, "unknown task 99")
+}
