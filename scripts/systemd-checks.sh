@@ -6,7 +6,7 @@ service=sidetask.service socket=sidetask.socket
 # All of them, in this order: each leaves a service that runs. CHECKS="check_install check_stop" runs a few.
 checks() {
   local check
-  for check in ${CHECKS:-check_package check_install check_activation check_tasks check_reload check_restart check_editor check_failure check_binary check_stop check_drain check_configuration check_uninstall}; do
+  for check in ${CHECKS:-check_package check_install check_activation check_tasks check_reload check_restart check_editor check_failure check_binary check_stop check_drain check_configuration check_repair check_uninstall}; do
     $check
   done
 }
@@ -259,6 +259,25 @@ check_configuration() {
   user rm "$home/.config/sidetask/config.toml"
   want "corrected, the next client starts it" '^active$' "$(st run --wait true; prop $service ActiveState)"
 }
+
+# A service that cannot run at all is given up, and so is its socket; clients help themselves. install repairs it.
+check_repair() {
+  local id out
+  ctl stop $service
+  drop_in '[Service]' ExecStart= ExecStart=/bin/false
+  st ls > /dev/null
+  yes "a service that cannot run is given up" await 20 failed
+  out=$(st doctor)
+  want "... doctor says so, and what to do" 'sidetask.socket has failed .*service-start-limit-hit|sidetask.service has failed' "$out"
+  want "... with the command for it" "reset-failed 'sidetask\.\*'" "$out"
+  id=$(only run -c 'while echo tick; do sleep 0.1; done')
+  want "... a client starts a daemon instead" '"supervisor": "autostart"' "$(st status --json)"
+  user rm -r "$home/.config/systemd/user/$service.d"
+  want "install --systemd repairs it" 'the daemon runs as a service' "$(st install --systemd)"
+  goes_on "... with the task" "$id"
+  st kill "$id" > /dev/null
+}
+failed() { [ "$(prop $socket ActiveState)" = failed ]; }
 
 check_uninstall() {
   local out id
