@@ -170,6 +170,9 @@ func TestProlong(t *testing.T) {
 	if got := messages.next(t); got != "EXTEND_TIMEOUT_USEC=15000000" {
 		t.Errorf("sent %q", got)
 	}
+	if got := messages.next(t); got != "WATCHDOG=1" {
+		t.Errorf("sent %q", got)
+	}
 	cancel()
 	<-done
 	(&Service{}).Prolong(context.Background(), nil) // nobody to ask: returns at once
