@@ -163,6 +163,8 @@ func (p *pass) pre(asked []*policy) (s *state, skipPost bool) {
 		answer, err := policy.askPre(p.ctx, p.request())
 		var own *PolicyError
 		switch {
+		case errors.Is(err, registry.ErrWaitAborted):
+			return failed(err), true
 		case errors.As(err, &own):
 			return failed(denied{own.Message}), true
 		case err != nil:
@@ -191,6 +193,8 @@ func (p *pass) post(asked []*policy, s *state) *state {
 		answer, err := policy.askPost(p.ctx, request)
 		over()
 		switch {
+		case errors.Is(err, registry.ErrWaitAborted):
+			return failed(err)
 		case err != nil:
 			return failed(denied{err.Error()})
 		case answer.Decision == decisionBlock:

@@ -253,10 +253,12 @@ func TestRowNumbers(t *testing.T) {
 	for _, task := range g.tasks() {
 		row = int64(task.Row)
 	}
-	var got rpc.TaskResult
-	c.call("task/get", args{"id": fmt.Sprint(row)}, &got)
-	if got.Task.ID != "bash-1" || got.Task.Operator.Session != "s" {
-		t.Errorf("got %+v", got.Task)
+	for _, form := range []string{"%d", "/%d"} {
+		var got rpc.TaskResult
+		c.call("task/get", args{"id": fmt.Sprintf(form, row)}, &got)
+		if got.Task.ID != "bash-1" || got.Task.Operator.Session != "s" {
+			t.Errorf("got %+v", got.Task)
+		}
 	}
 	c.refused(rpc.CodeUnknownTask, "unknown task 999", "task/get", args{"id": "999"})
 	c.refused(rpc.CodeUnknownTask, "unknown task 1", "task/get", args{"token": tokenA, "id": "1"})

@@ -17,18 +17,19 @@ import (
 const rowWait = 5 * time.Second
 
 // task says who makes a call and about which task. Instead of an id the
-// operator may give a row number, which is what a command finds in its
-// $SIDETASK_TASK (no id exists yet when it is started; no id is all digits).
+// operator may give a row number, "7" or as a command finds it in its
+// $SIDETASK_TASK, "/7" (no id exists yet when it is started, and none looks so).
 func (c *call) task(ref rpc.TaskRef) (by registry.Caller, id string, err error) {
 	by, err = c.caller(ref.As)
 	if err != nil {
 		return by, "", err
 	}
-	if _, owner := by.Owner(); owner || ref.ID == "" || strings.Trim(ref.ID, "0123456789") != "" {
+	digits := strings.TrimPrefix(ref.ID, "/")
+	if _, owner := by.Owner(); owner || strings.Trim(digits, "0123456789") != "" {
 		return by, ref.ID, nil
 	}
-	row, err := strconv.ParseInt(ref.ID, 10, 64)
-	if err != nil {
+	row, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil { // empty, or no row that there can be
 		return by, ref.ID, nil
 	}
 	return by, c.idOf(registry.Row(row), ref.ID), nil
