@@ -103,6 +103,7 @@ check_tasks() {
   st wait "$id" > /dev/null
   await 10 sh -c "journalctl _UID=$uid SYSLOG_IDENTIFIER=sidetask --no-pager -q -o cat | grep -q serving"
   out=$(journalctl "_SYSTEMD_USER_UNIT=$service" -o json --no-pager -q)
+  yes "a task's end is in the journal, under its id" await 10 sh -c "journalctl _UID=$uid TASK=$id OWNER=operator SCOPE=/ --no-pager -q -o cat | grep -q 'a task has ended.*exit code: 0'"
   want "the daemon's log is in the journal, with levels" '"PRIORITY":"6".*|"MESSAGE":"serving' "$out"
   lacks "... without times of its own" '"MESSAGE":"[^"]*(time=|\\"time\\"|[0-9]{2}:[0-9]{2}:[0-9]{2})' "$out"
 }
