@@ -41,7 +41,9 @@ func startDaemon(t *testing.T, bin, content, scope string) *realDaemon {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*deadMan)
 	d := &realDaemon{t: t, ctx: ctx, config: home + "/config.toml", bells: make(chan rpc.InboxPending, 1000), token: rpc.As{Token: "00112233445566778899aabbccddeeff"}}
-	d.write(content)
+	if content != "" {
+		d.write(content)
+	}
 	sidetask("status") // starts it
 	t.Cleanup(func() {
 		cancel()

@@ -48,6 +48,10 @@ func buildPrograms(t *testing.T) (bin string) {
 	return bin
 }
 
+// folders are the variables by which a test has a world of its own, with the
+// folder below its home that each names.
+var folders = map[string]string{"XDG_RUNTIME_DIR": "run", "XDG_STATE_HOME": "state", "XDG_CONFIG_HOME": "config"}
+
 // newHome gives a script folders of its own. They have a short path: that of a
 // socket has 107 bytes at most.
 func newHome(env *testscript.Env, bin string) error {
@@ -55,7 +59,8 @@ func newHome(env *testscript.Env, bin string) error {
 	if err != nil {
 		return err
 	}
-	for name, below := range map[string]string{"HOME": ".", "XDG_RUNTIME_DIR": "run", "XDG_STATE_HOME": "state", "XDG_CONFIG_HOME": "config"} {
+	env.Setenv("HOME", home)
+	for name, below := range folders {
 		dir := filepath.Join(home, below)
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
@@ -161,7 +166,7 @@ func oneDaemon(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	one := lockHolder(ts)
 	found := false
-	for _, pid := range daemons(ts) {
+	for _, pid := range daemons(ts, one) {
 		if found = found || pid == one; pid != one {
 			awaitEnd(ts, pid)
 		}
@@ -182,8 +187,9 @@ func lockHolder(ts *testscript.TestScript) int {
 }
 
 // daemons finds the processes of this script's state that were started as
-// `sidetask daemon`.
-func daemons(ts *testscript.TestScript) (pids []int) {
+// `sidetask daemon`. A child of one that is about to become a keeper looks like
+// it until its exec, and is left out.
+func daemons(ts *testscript.TestScript, one int) (pids []int) {
 	mark := "XDG_STATE_HOME=" + ts.Getenv("XDG_STATE_HOME") + "\x00"
 	entries, err := os.ReadDir("/proc")
 	ts.Check(err)
@@ -195,6 +201,10 @@ func daemons(ts *testscript.TestScript) (pids []int) {
 		// Of a process that is gone meanwhile these are empty.
 		environ, _ := os.ReadFile(filepath.Join("/proc", entry.Name(), "environ"))
 		command, _ := os.ReadFile(filepath.Join("/proc", entry.Name(), "cmdline"))
+		status, _ := os.ReadFile(filepath.Join("/proc", entry.Name(), "status"))
+		if strings.Contains(string(status), fmt.Sprintf("\nPPid:\t%d\n", one)) {
+			continue
+		}
 		if strings.Contains(string(environ), mark) && strings.Contains(string(command), "sidetask\x00daemon\x00") {
 			pids = append(pids, pid)
 		}
