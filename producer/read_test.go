@@ -103,7 +103,7 @@ func TestReadTextAlways(t *testing.T) {
 	})
 }
 
-// TestKinds pins API.md, task/register: 1 to 64 bytes, no slash, space or
+// TestKinds pins T6 and API.md, task/register: kinds are anybody's, 1 to 64 bytes, no slash, space or
 // control character; the empty one is the registry's to refuse.
 func TestKinds(t *testing.T) {
 	for kind, good := range map[string]bool{
@@ -190,10 +190,34 @@ func TestKeys(t *testing.T) {
 	key, hash := newKey()
 	w := newWork(nil)
 	w.meta.Key = hash
-	if w.resume(&asking{}, hash) || w.resume(&asking{}, "") || w.resume(&asking{}, key+"0") {
-		t.Error("a wrong key resumes")
+	for _, wrong := range []string{hash, "", key + "0", key[1:]} {
+		if w.resume(&asking{}, "job-1", wrong) == nil {
+			t.Errorf("%q resumes", wrong)
+		}
 	}
-	if !w.resume(&asking{}, key) || len(key) != 32 || strings.Contains(hash, key) {
-		t.Error("the key does not resume")
+	if err := w.resume(&asking{}, "job-1", key); err != nil || len(key) != 32 || strings.Contains(hash, key) {
+		t.Errorf("the key does not resume: %v", err)
+	}
+}
+
+// TestGiveUp: a producer that came back keeps its task; one that comes too
+// late is told that it has ended.
+func TestGiveUp(t *testing.T) {
+	key, hash := newKey()
+	w := newWork(nil)
+	w.meta.Key = hash
+	if err := w.resume(&asking{}, "job-1", key); err != nil {
+		t.Fatal(err)
+	}
+	if w.giveUp() {
+		t.Error("a task that is held is given up")
+	}
+	w = newWork(nil)
+	w.meta.Key = hash
+	if !w.giveUp() {
+		t.Error("a lost task is not given up")
+	}
+	if err := w.resume(&asking{}, "job-1", key); err == nil || err.Error() != "task job-1 has ended" {
+		t.Errorf("too late: %v", err)
 	}
 }

@@ -16,10 +16,12 @@ func (r *Registry) restoreLocked(state *State) {
 	r.changes.restore(state.Log, state.Seq)
 	r.addOwnerLocked(&owner{OwnerRecord: OwnerRecord{Handle: Nobody, Scope: scope.Root}})
 	r.addOwnerLocked(&owner{OwnerRecord: OwnerRecord{Handle: OperatorHandle, Scope: scope.Root}})
+	t := r.transitionLocked()
 	for _, kept := range state.Owners {
 		o := &owner{OwnerRecord: kept, lostAt: r.now(), awayAt: r.now()}
 		if o.LostAt == 0 { // the last daemon ended while it had a host
 			o.LostAt = r.millis()
+			t.putOwner(o, o.OwnerRecord)
 		}
 		// The grace goes on from where the host was lost; the wall clock is all that
 		// is left of that time. Hosts that start with the daemon get a minute anyway.
@@ -39,6 +41,12 @@ func (r *Registry) restoreLocked(state *State) {
 		rec := &record{row: kept.Row, Record: kept, owner: o}
 		r.rows[rec.row] = rec
 		r.indexLocked(rec)
+	}
+	if len(t.apply) == 0 {
+		return
+	}
+	if err := t.commit(); err != nil {
+		r.log.Error("when hosts were lost could not be recorded; their grace may begin anew with the next daemon", "error", err)
 	}
 }
 

@@ -163,7 +163,7 @@ func TestAborted(t *testing.T) {
 	}
 }
 
-// TestWaitsIsAsked: a call says that it may take long before it does, and ends
+// TestWaitsIsAsked pins T36, T122 (a read without wait never blocks): a call says that it may take long before it does, and ends
 // when it may not; one that cannot wait does not ask.
 func TestWaitsIsAsked(t *testing.T) {
 	b := newBench(t)
