@@ -16,11 +16,10 @@ type definition struct {
 	name     string
 	fallback any // the default: int64, bool, string or []string; nil = the key must be written
 	min, max int64
-	unit     string   // of a whole number, in the plural; may be empty
-	choices  []string // of a text; empty = any that check lets pass
-	check    func(any) bool
-	allowed  string // what a value may be, in words
-	own      bool   // of a mount: never inherited
+	choices  []string       // of a text; empty = any that check lets pass
+	check    func(any) bool // what choices, min and max cannot say; may be nil
+	allowed  string         // what a value may be, in words
+	own      bool           // of a mount: never inherited
 	doc      string
 	field    func(target) any // pointer to where the value goes
 }
@@ -79,7 +78,7 @@ func whole(name string, fallback, least, most int64, unit string, field func(tar
 		allowed += " of " + unit
 	}
 	return definition{
-		name: name, fallback: fallback, min: least, max: most, unit: unit, field: field, doc: doc,
+		name: name, fallback: fallback, min: least, max: most, field: field, doc: doc,
 		allowed: fmt.Sprintf("%s, %d to %d", allowed, least, most),
 	}
 }
@@ -113,7 +112,7 @@ func (d definition) accept(value any) (typed any, ok bool) {
 	switch d.field(target{new(Settings), new(Mount), new(Policy)}).(type) {
 	case *int64:
 		n, isInt := value.(int64)
-		return n, isInt && n >= d.min && n <= d.max
+		return n, isInt && n >= d.min && n <= d.max && (d.check == nil || d.check(n))
 	case *bool:
 		b, isBool := value.(bool)
 		return b, isBool

@@ -64,9 +64,10 @@ var badFiles = []struct {
 		`2:1: shell ("bin/sh") must be the name of a program or an absolute path`,
 		`3:1: memoryMax ("4 GB") must be a number of bytes, or one with K, M, G or T after it such as "4G", or "" for none`,
 		`4:1: cpuMax ("2") must be a share of one processor such as "200%", or "" for none`,
-		`5:1: pidsMax (-1) must be a whole number of processes, 0 to 4194304`,
+		`5:1: pidsMax (-1) must be a whole number of processes, 2 to 4194304, or 0 for none`,
 	}},
 	{"memory beyond 8 EiB", "[commands]\nmemoryMax = \"8388608T\"", []string{`2:1: memoryMax ("8388608T") must be a number of bytes, or one with K, M, G or T after it such as "4G", or "" for none`}},
+	{"one process", "[commands]\npidsMax = 1", []string{`2:1: pidsMax (1) must be a whole number of processes, 2 to 4194304, or 0 for none`}},
 	{"no memory", "[commands]\nmemoryMax = \"0G\"", []string{`2:1: memoryMax ("0G") must be a number of bytes, or one with K, M, G or T after it such as "4G", or "" for none`}},
 	{"NUL in a text", "[commands]\nshell = \"ba\\u0000sh\"", []string{`2:1: shell ("ba\x00sh") must be the name of a program or an absolute path`}},
 	{"types", "[commands]\nshell = 5\n[limits]\nmaxConnections = true\n[log]\nlevel = 1979-05-27\n[retention]\ndays = [1, [2], {}, 4, 5, 6]", []string{

@@ -15,7 +15,7 @@ import (
 )
 
 // deadMan ends a test that waits for what never happens.
-const deadMan = 30 * time.Second
+const deadMan = 2 * time.Minute
 
 // quick makes a reload take milliseconds. Nothing depends on these numbers.
 var quick = timing{quiet: 5 * time.Millisecond, most: 200 * time.Millisecond, gone: 20 * time.Millisecond, writing: time.Hour, poll: 5 * time.Millisecond}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"math"
 	"path/filepath"
 	"regexp"
@@ -117,9 +118,12 @@ var commandKeys = section{
 		text("cpuMax", "", matches(`^([1-9][0-9]{0,5}%)?$`), `a share of one processor such as "200%", or "" for none`,
 			func(t target) any { return &t.settings.Commands.CPUMax },
 			"With systemd: CPU limit of one command's scope; refused where it cannot be had."),
-		whole("pidsMax", 0, 0, maxPids, "processes",
-			func(t target) any { return &t.settings.Commands.PidsMax },
-			"With systemd: limit of processes and threads of one command's scope; 0 = none; refused where it cannot be had."),
+		{
+			name: "pidsMax", fallback: int64(0), max: maxPids, check: func(v any) bool { return v.(int64) != 1 }, // the shell alone is one
+			allowed: fmt.Sprintf("a whole number of processes, 2 to %d, or 0 for none", maxPids),
+			field:   func(t target) any { return &t.settings.Commands.PidsMax },
+			doc:     "With systemd: limit of processes and threads of one command's scope; 0 = none; refused where it cannot be had.",
+		},
 	},
 }
 

@@ -1,10 +1,8 @@
-package config_test
+package config
 
 import (
-	"context"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -12,163 +10,14 @@ import (
 	"sidetask/rpc/client"
 )
 
-// daemon is a real one with a configuration of its own, and two connections to it.
-type daemon struct {
-	t        *testing.T
-	ctx      context.Context
-	config   string
-	operator *client.Client
-	host     *client.Client // of one owner
-	bells    chan rpc.InboxPending
-	token    rpc.As
-}
-
-// startDaemon starts a daemon and registers an owner at a scope.
-func startDaemon(t *testing.T, content, scope string) *daemon {
-	t.Helper()
-	bin := programs(t)
-	home, err := os.MkdirTemp("", "st") // short: a socket's path has 107 bytes at most
-	if err != nil {
-		t.Fatal(err)
-	}
-	env := append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_STATE_HOME="+home, "XDG_RUNTIME_DIR="+home,
-		"SIDETASK_SOCKET="+home+"/s", "SIDETASK_CONFIG="+home+"/config.toml", "SIDETASK_TASK=")
-	sidetask := func(args ...string) {
-		cmd := exec.Command(filepath.Join(bin, "sidetask"), args...)
-		cmd.Env = env
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("sidetask %v: %v\n%s", args, err, out)
-		}
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), deadMan)
-	d := &daemon{t: t, ctx: ctx, config: home + "/config.toml", bells: make(chan rpc.InboxPending, 1000), token: rpc.As{Token: "00112233445566778899aabbccddeeff"}}
-	d.write(content)
-	sidetask("status") // starts it
-	t.Cleanup(func() {
-		cancel()
-		sidetask("daemon", "stop", "--cancel-tasks")
-		os.RemoveAll(home)
-	})
-	d.operator = d.dial(home+"/s", nil)
-	d.host = d.dial(home+"/s", func(_ context.Context, _ *client.Client, method string, params json.RawMessage) (any, error) {
-		if method == rpc.NotifyInboxPending {
-			var bell rpc.InboxPending
-			if err := json.Unmarshal(params, &bell); err != nil {
-				return nil, err
-			}
-			d.bells <- bell
-		}
-		return nil, nil
-	})
-	d.must(d.host, rpc.MethodOwnerRegister, rpc.OwnerRegister{Token: d.token.Token, Agent: "a", Session: "s", Scope: scope}, nil)
-	return d
-}
-
-func (d *daemon) dial(socket string, handle client.Handler) *client.Client {
-	d.t.Helper()
-	c, err := client.Dial(d.ctx, client.Options{Socket: socket, Name: "test", Handle: handle})
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	d.t.Cleanup(func() { c.Close() })
-	return c
-}
-
-func (d *daemon) must(c *client.Client, method string, params, result any) {
-	d.t.Helper()
-	if err := c.Call(d.ctx, method, params, result); err != nil {
-		d.t.Fatalf("%s: %v", method, err)
-	}
-}
-
-func (d *daemon) write(content string) {
-	d.t.Helper()
-	if err := os.WriteFile(d.config, []byte(content), 0o600); err != nil {
-		d.t.Fatal(err)
-	}
-}
-
-// reload brings a file into force, whether the daemon has seen it by itself or not.
-func (d *daemon) reload(content string) {
-	d.t.Helper()
-	d.write(content)
-	var r rpc.ConfigReloadResult
-	d.must(d.operator, rpc.MethodConfigReload, rpc.Empty{}, &r)
-	if len(r.Errors) > 0 {
-		d.t.Fatalf("refused: %q", r.Errors)
-	}
-}
-
-func (d *daemon) start(command string) (rpc.Task, error) {
-	var r rpc.TaskResult
-	err := d.host.Call(d.ctx, rpc.MethodTaskStart, rpc.TaskStart{As: d.token, Command: command}, &r)
-	return r.Task, err
-}
-
-// ended starts a command and waits for its end.
-func (d *daemon) ended(command string) rpc.Task {
-	d.t.Helper()
-	task, err := d.start(command)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	return d.wait(task.ID)
-}
-
-func (d *daemon) wait(id string) rpc.Task {
-	d.t.Helper()
-	var r rpc.TaskResult
-	d.must(d.operator, rpc.MethodTaskWait, rpc.TaskWait{TaskRef: rpc.TaskRef{ID: id}, TimeoutMs: json.RawMessage("60000")}, &r)
-	return r.Task
-}
-
-// bell waits for the bell with that lane.
-func (d *daemon) bell(lane string) {
-	d.t.Helper()
-	for {
-		select {
-		case b := <-d.bells:
-			if b.Lane == lane {
-				return
-			}
-		case <-d.ctx.Done():
-			d.t.Fatalf("the bell %q was never rung", lane)
-		}
-	}
-}
-
-// claim takes what waits for a wake; refused says why nothing was to be had.
-func (d *daemon) claim() (ids []string, refused string) {
-	d.t.Helper()
-	var r rpc.InboxClaimed
-	d.must(d.host, rpc.MethodInboxClaim, rpc.InboxClaim{As: d.token, Reason: rpc.ClaimWake}, &r)
-	for _, n := range r.Notices {
-		ids = append(ids, n.Task.ID)
-	}
-	if r.Lease != "" {
-		d.must(d.host, rpc.MethodInboxAck, rpc.InboxAck{As: d.token, Lease: r.Lease}, nil)
-	}
-	return ids, r.Refused
-}
-
-func (d *daemon) info() rpc.OwnerInfo {
-	d.t.Helper()
-	var r rpc.OwnerListResult
-	d.must(d.operator, rpc.MethodOwnerList, rpc.Empty{}, &r)
-	if len(r.Owners) != 1 {
-		d.t.Fatalf("%d owners, want one", len(r.Owners))
-	}
-	return r.Owners[0]
-}
-
-// TestMountsUnderALiveOwner pins CONFIG.md "What a reload does".
-func TestMountsUnderALiveOwner(t *testing.T) {
+// mountsUnderALiveOwner pins CONFIG.md "What a reload does".
+func mountsUnderALiveOwner(t *testing.T, bin string) {
 	const (
 		review = "[mounts.\"/\"]\nenabled = false\n[mounts.\"/review\"]\nmaxConsecutiveWakes = 2\n"
 		none   = "[mounts.\"/\"]\nenabled = false\n"
 		root   = "[mounts.\"/\"]\nmaxConsecutiveWakes = 3\n"
 	)
-	d := startDaemon(t, review, "/review/strict")
+	d := startDaemon(t, bin, review, "/review/strict")
 
 	// Served by the nearest mount; one wake is spent.
 	first := d.ended("true")
@@ -238,47 +87,50 @@ func TestMountsUnderALiveOwner(t *testing.T) {
 	}
 }
 
-// TestWaitKeepsItsDeadline pins CONFIG.md: a wait in progress keeps its
-// deadline; the next one has the new cap.
-func TestWaitKeepsItsDeadline(t *testing.T) {
-	d := startDaemon(t, "[mounts.\"/\"]\nmaxWaitTimeoutMs = 600000\n", "/")
-	end := filepath.Join(t.TempDir(), "fifo")
-	if err := exec.Command("mkfifo", end).Run(); err != nil {
-		t.Fatal(err)
+// waitKeepsItsDeadline pins CONFIG.md: a wait in progress keeps its deadline;
+// the next one has the new cap.
+func waitKeepsItsDeadline(t *testing.T, bin string) {
+	d := startDaemon(t, bin, "", "/")
+	// Nothing tells from outside when a wait has begun. One that the reload has
+	// overtaken ends at once and says nothing; if waits were cut short, all would.
+	for range 50 {
+		if waitOverReload(d) == rpc.StatusCompleted {
+			return
+		}
 	}
+	t.Error("each wait that was in progress during a reload was cut short")
+}
+
+// waitOverReload begins a wait, lowers the cap, lets the task end and gives the
+// status with which the wait answered.
+func waitOverReload(d *realDaemon) rpc.Status {
+	d.t.Helper()
+	d.reload("[mounts.\"/\"]\nmaxWaitTimeoutMs = 600000\n")
+	end := filepath.Join(d.t.TempDir(), "fifo")
+	mkfifo(d.t, end)
 	task, err := d.start("cat " + end)
 	if err != nil {
-		t.Fatal(err)
+		d.t.Fatal(err)
 	}
-	wait := rpc.TaskOutput{TaskRef: rpc.TaskRef{As: d.token, ID: task.ID}, Wait: true, TimeoutMs: json.RawMessage("600000")}
-	answer := make(chan rpc.TaskOutputResult, 1)
-	go func() {
+	output := func(c *client.Client, as rpc.As) rpc.Status {
 		var out rpc.TaskOutputResult
-		if err := d.host.Call(d.ctx, rpc.MethodTaskOutput, wait, &out); err != nil {
-			t.Errorf("the wait: %v", err)
+		if err := c.Call(d.ctx, rpc.MethodTaskOutput, rpc.TaskOutput{TaskRef: rpc.TaskRef{As: as, ID: task.ID}, Wait: true, TimeoutMs: json.RawMessage("600000")}, &out); err != nil {
+			d.t.Errorf("the wait: %v", err)
 		}
-		answer <- out
-	}()
+		return out.Task.Status
+	}
+	answer := make(chan rpc.Status, 1)
+	go func() { answer <- output(d.host, d.token) }()
 	// The daemon reads a connection in order: when it answers this, it has the wait.
 	d.must(d.host, rpc.MethodInboxList, d.token, nil)
 	d.reload("[mounts.\"/\"]\nwaitTimeoutMs = 1\nmaxWaitTimeoutMs = 1\n")
-
-	var other rpc.TaskOutputResult
-	d.must(d.operator, rpc.MethodTaskOutput, rpc.TaskOutput{TaskRef: rpc.TaskRef{As: rpc.As{Session: "s"}, ID: task.ID}, Wait: true, TimeoutMs: json.RawMessage("600000")}, &other)
-	if other.Task.Status != rpc.StatusRunning {
-		t.Errorf("a wait under the new cap = %s, want running after 1 ms", other.Task.Status)
-	}
-	select {
-	case out := <-answer:
-		t.Fatalf("the wait in progress was cut short: %s", out.Task.Status)
-	default:
+	if status := output(d.operator, rpc.As{Session: "s"}); status != rpc.StatusRunning {
+		d.t.Errorf("a wait under the new cap = %s, want running after 1 ms", status)
 	}
 	f, err := os.OpenFile(end, os.O_WRONLY, 0)
 	if err != nil {
-		t.Fatal(err)
+		d.t.Fatal(err)
 	}
 	f.Close()
-	if out := <-answer; out.Task.Status != rpc.StatusCompleted {
-		t.Errorf("the wait in progress = %s, want completed", out.Task.Status)
-	}
+	return <-answer
 }

@@ -17,6 +17,7 @@ const maxFileBytes = 256 << 10
 type content struct {
 	bytes  []byte
 	absent bool  // there is no file
+	astray bool  // a symbolic link leads to no file; err says so, too
 	busy   bool  // somebody has it open for writing: what was read may be half of it
 	err    error // why it cannot be read
 }
@@ -70,7 +71,7 @@ func read(path string) content {
 // first means the defaults, the second is somebody's mistake.
 func missing(path string) content {
 	if r := resolve(path); r.dangling != "" {
-		return content{err: fmt.Errorf("cannot be read: the symbolic link %s leads to a file that does not exist", r.dangling)}
+		return content{astray: true, err: fmt.Errorf("cannot be read: the symbolic link %s leads to a file that does not exist", r.dangling)}
 	}
 	return content{absent: true}
 }

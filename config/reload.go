@@ -12,7 +12,7 @@ import (
 type timing struct {
 	quiet   time.Duration // nothing may have changed for this long
 	most    time.Duration // but a stream of changes is looked at after this
-	gone    time.Duration // an absent or empty file is taken for what it is after this: a save may be about to bring the next one
+	gone    time.Duration // a file that is absent, empty or behind a broken link is taken for that after this: a save may be about to bring the next one
 	writing time.Duration // a file that somebody keeps open for writing is taken as it is after this
 	poll    time.Duration // between two looks where nothing tells of changes
 }
@@ -56,7 +56,7 @@ func (l *Live) look(unchanged time.Duration) (c content, again time.Duration) {
 	switch {
 	case c.busy && unchanged < l.timing.writing:
 		return c, l.timing.quiet
-	case (c.absent || c.empty()) && unchanged < l.timing.gone && !c.same(l.seen):
+	case (c.absent || c.astray || c.empty()) && unchanged < l.timing.gone && !c.same(l.seen):
 		return c, min(l.timing.quiet, l.timing.gone-unchanged)
 	}
 	return c, 0

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -111,6 +112,36 @@ func TestGoneInBetween(t *testing.T) {
 		h.inForce(0)
 		if h.State().Present {
 			t.Error("the file is said to be there")
+		}
+	})
+}
+
+// TestAstrayInBetween: as long as links are being swapped, one that leads
+// nowhere is not complained of; afterwards it is.
+func TestAstrayInBetween(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := disk{t, t.TempDir()}
+		d.write("v1", 1)
+		d.write("v2", 2)
+		d.link("v1", "config.toml")
+		h := open(t, d.at("config.toml"))
+		h.timing = usual
+		h.exhaust()
+		h.run()
+		d.relink("v2.new", "config.toml")
+		time.Sleep(400 * time.Millisecond)
+		d.rename("v2", "v2.new")
+		time.Sleep(time.Second)
+		h.inForce(2)
+		if n := h.log.count("refused"); n != 0 {
+			t.Error("a link that is about to lead somewhere was complained of")
+		}
+		d.remove("v2.new")
+		time.Sleep(time.Second)
+		h.inForce(2)
+		want := fmt.Sprintf("%s: cannot be read: the symbolic link %[1]s leads to a file that does not exist", d.at("config.toml"))
+		if got := h.State().Errors; len(got) != 1 || got[0] != want {
+			t.Errorf("errors = %q, want %s", got, want)
 		}
 	})
 }

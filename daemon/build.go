@@ -60,7 +60,7 @@ func build(o Options, live *config.Live, log *logger) (d *daemon, err error) {
 		Version: o.Version, Log: log.Logger,
 	})
 	_, cancel := live.Subscribe(nil, d.settingsChanged)
-	d.cancel = append(d.cancel, cancel, live.OnMounts(d.wakeup.Reconsider))
+	d.cancel = append(d.cancel, cancel, live.OnMounts(d.wakeup.Reconsider), d.registry.OnDone(scope.Root, d.noteEnd))
 	d.prune()
 	return d, nil
 }

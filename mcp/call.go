@@ -29,19 +29,16 @@ func (s *server) call(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallT
 		MaxWaitMs: maxWait(agent, token != nil).Milliseconds(),
 	})
 	stop()
+	if err == nil {
+		open.written, open.failed = answer.delivered, answer.failed
+	}
 	if ctx.Err() != nil {
-		// Not delivered, even if the daemon has answered: the agent takes no answer any more.
-		if err == nil {
-			answer.failed()
-		}
-		open.dropped = true
 		return nil, ctx.Err()
 	}
 	if err != nil {
 		s.log.Warn("tool call failed", "tool", req.Params.Name, "err", err)
 		return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: render.ErrorText(s.daemon.explain(err))}}}, nil
 	}
-	open.written = answer.delivered
 	return &mcp.CallToolResult{IsError: answer.IsError, Content: contentOf(answer.Content)}, nil
 }
 

@@ -46,12 +46,13 @@ type line struct {
 }
 
 // openCall is a tools/call whose answer has not been written. Its handler sets
-// written or dropped before it returns; the library then writes the answer in
-// the same goroutine.
+// written and failed before it returns; the library then writes the answer in
+// the same goroutine, and one of the two is called.
 type openCall struct {
-	meta    json.RawMessage // its _meta, as it came
-	written func()          // called when the answer has been written to the agent
-	dropped bool            // the agent has cancelled it and wants no answer
+	meta      json.RawMessage // its _meta, as it came
+	cancelled bool            // the agent takes no answer any more; guarded by conn.mu
+	written   func()          // nil, or: the agent has the answer
+	failed    func()          // nil, or: the agent has it not
 }
 
 func newConn(in io.Reader, out io.Writer) *conn {
@@ -115,8 +116,8 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 				}
 				continue
 			}
-			if req, ok := msg.(*jsonrpc.Request); ok && req.Method == "tools/call" && req.ID.IsValid() {
-				c.opened(req)
+			if req, ok := msg.(*jsonrpc.Request); ok {
+				c.note(req)
 			}
 			return msg, nil
 		}
@@ -150,21 +151,29 @@ func decode(l line) (jsonrpc.Message, *refusal) {
 	}
 }
 
-// opened notes a call. A second one with the id of an open one is refused by
-// the library, and must not take the place of the first.
-func (c *conn) opened(req *jsonrpc.Request) {
+// note looks at what a request means for the open calls.
+func (c *conn) note(req *jsonrpc.Request) {
 	var params struct {
-		Meta json.RawMessage `json:"_meta"`
+		Meta      json.RawMessage `json:"_meta"`
+		RequestID any             `json:"requestId"`
 	}
 	_ = json.Unmarshal(req.Params, &params) // the library refuses bad parameters
-	key := callKey(req.ID)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, open := c.calls[key]; open {
-		return
+	switch {
+	case req.Method == "tools/call" && req.ID.IsValid():
+		key := callKey(req.ID)
+		if _, open := c.calls[key]; open {
+			return // the library refuses a second one; it must not take the place of the first
+		}
+		c.calls[key] = &openCall{meta: params.Meta}
+		req.Extra = &mcp.RequestExtra{Header: http.Header{callHeader: {key}}}
+	case req.Method == "notifications/cancelled":
+		id, err := jsonrpc.MakeID(params.RequestID)
+		if call := c.calls[callKey(id)]; err == nil && call != nil {
+			call.cancelled = true
+		}
 	}
-	c.calls[key] = &openCall{meta: params.Meta}
-	req.Extra = &mcp.RequestExtra{Header: http.Header{callHeader: {key}}}
 }
 
 // callKey tells 1 from "1".
@@ -183,39 +192,46 @@ func (c *conn) open(req *mcp.CallToolRequest) *openCall {
 }
 
 // answered takes the call of that id off the list.
-func (c *conn) answered(id jsonrpc.ID) *openCall {
+func (c *conn) answered(id jsonrpc.ID) (call *openCall, cancelled bool) {
 	key := callKey(id)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	call, ok := c.calls[key]
 	if !ok {
-		return &openCall{}
+		return &openCall{}, false
 	}
 	delete(c.calls, key)
-	return call
+	return call, call.cancelled
 }
 
-// Write writes a message. When the answer of a call has been written whole, its
-// written is called.
+// Write writes a message. A call that the agent has cancelled gets no answer,
+// even where the daemon has given one: then that has not been delivered.
 func (c *conn) Write(_ context.Context, msg jsonrpc.Message) error {
-	call := &openCall{}
-	if answer, ok := msg.(*jsonrpc.Response); ok {
-		call = c.answered(answer.ID)
+	answer, ok := msg.(*jsonrpc.Response)
+	if !ok {
+		return c.writeMessage(msg)
 	}
-	if call.dropped {
-		return nil
+	call, cancelled := c.answered(answer.ID)
+	var err error
+	if !cancelled {
+		err = c.writeMessage(msg)
 	}
+	outcome := call.written
+	if cancelled || err != nil || answer.Error != nil {
+		outcome = call.failed
+	}
+	if outcome != nil {
+		outcome()
+	}
+	return err
+}
+
+func (c *conn) writeMessage(msg jsonrpc.Message) error {
 	data, err := jsonrpc.EncodeMessage(msg)
 	if err != nil {
 		return err
 	}
-	if err := c.writeLine(data); err != nil {
-		return err
-	}
-	if call.written != nil {
-		call.written()
-	}
-	return nil
+	return c.writeLine(data)
 }
 
 func (c *conn) writeLine(data []byte) error {

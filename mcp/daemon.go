@@ -41,9 +41,20 @@ func (d *daemon) open(agent *mcp.Implementation) {
 	}}
 	if d.options.Token == "" {
 		d.own = newOwn(d.options, agent)
-		o.OnConnect = d.own.register
 	}
+	o.OnConnect = d.connected
 	d.keeper = client.Keep(o)
+}
+
+// connected makes a fresh connection usable.
+func (d *daemon) connected(ctx context.Context, c *client.Client) error {
+	if version := c.Server().Server.Version; client.Newer(d.options.Version, version) {
+		d.options.Log.Warn("the daemon is older than this program: run `sidetask daemon restart`", "daemon", version, "program", d.options.Version)
+	}
+	if d.own == nil {
+		return nil
+	}
+	return d.own.register(ctx, c)
 }
 
 // reply is the daemon's answer to a tools/call. Exactly one of its functions is

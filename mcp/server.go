@@ -50,7 +50,7 @@ func run(ctx context.Context, o Options, t times) error {
 	defer end()
 	s := &server{conn: newConn(o.In, o.Out), daemon: newDaemon(o, t), times: t, log: o.Log}
 	defer s.daemon.close()
-	err := s.listing(o, life).Run(ctx, s.conn)
+	err := s.listing(life, o).Run(ctx, s.conn)
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -67,7 +67,7 @@ type server struct {
 
 // listing is the library's server with our tools and guidance, the same bytes
 // always, daemon or no daemon. Calls end with life, too.
-func (s *server) listing(o Options, life context.Context) *mcp.Server {
+func (s *server) listing(life context.Context, o Options) *mcp.Server {
 	// The library's own log tells of its inner life only.
 	lib := mcp.NewServer(&mcp.Implementation{Name: "sidetask", Version: o.Version}, &mcp.ServerOptions{
 		Instructions: render.Instructions(),

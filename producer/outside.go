@@ -188,7 +188,7 @@ func (o *Outside) find(id string) (registry.Task, *work, error) {
 	}
 	w := o.work(task.Row)
 	if w == nil {
-		return task, nil, registry.Errorf(registry.KindInvalid, "task %s has ended", id)
+		return task, nil, hasEnded(id)
 	}
 	return task, w, nil
 }
@@ -255,10 +255,11 @@ func (o *Outside) Resume(conn Conn, id, key string) (registry.Task, error) {
 	if err != nil {
 		return task, err
 	}
-	if !w.resume(conn, key) {
-		return task, registry.Errorf(registry.KindUnauthorized, "that is not the key of task %s", id)
+	if err := w.resume(conn, id, key); err != nil {
+		return task, err
 	}
-	return task, nil
+	// Read again: a cancel may have come while nobody held the task.
+	return o.registry.Get(registry.AsOperator(), id)
 }
 
 // ConnGone says that a connection has ended: its tasks have owners.producerGraceMs
@@ -277,7 +278,7 @@ func (o *Outside) ConnGone(conn Conn) {
 
 // expire fails a task whose producer did not come back.
 func (o *Outside) expire(row registry.Row, w *work) {
-	if !w.lost() || o.work(row) != w {
+	if !w.giveUp() {
 		return
 	}
 	detail := disconnected

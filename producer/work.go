@@ -108,8 +108,6 @@ func (w *work) heldBy(conn Conn) bool {
 	return w.conn == conn
 }
 
-func (w *work) lost() bool { return w.heldBy(nil) }
-
 func (w *work) hasEnded() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -136,7 +134,7 @@ func (w *work) append(text string, limits spool.Limits) error {
 
 func (w *work) appendLocked(text string, limits spool.Limits) error {
 	if w.ended {
-		return registry.Errorf(registry.KindInvalid, "task %s has ended", w.id)
+		return hasEnded(w.id)
 	}
 	if text == "" {
 		return nil
@@ -153,17 +151,27 @@ func (w *work) appendLocked(text string, limits spool.Limits) error {
 	return err
 }
 
-// replace writes the one text of a final-output task; what an earlier daemon
-// wrote of it and did not settle goes.
+// replace writes the one text of a final-output task. What an earlier try
+// wrote of it goes.
 func (w *work) replace(text string, limits spool.Limits) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.writer == nil {
-		if err := os.RemoveAll(output(w.dir)); err != nil {
-			return err
-		}
+	if err := w.closeLocked(); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(output(w.dir)); err != nil {
+		return err
 	}
 	return w.appendLocked(text, limits)
+}
+
+func (w *work) closeLocked() error {
+	if w.writer == nil {
+		return nil
+	}
+	err := w.writer.Close()
+	w.writer = nil
+	return err
 }
 
 // finish closes the output for good.
@@ -172,12 +180,7 @@ func (w *work) finish() error {
 	defer w.mu.Unlock()
 	w.ended = true
 	w.stopTimerLocked()
-	if w.writer == nil {
-		return nil
-	}
-	err := w.writer.Close()
-	w.writer = nil
-	return err
+	return w.closeLocked()
 }
 
 func removeFolder(dir string) (int64, error) {
@@ -189,14 +192,32 @@ func removeFolder(dir string) (int64, error) {
 }
 
 // resume gives the task to a connection that has its key.
-func (w *work) resume(conn Conn, key string) bool {
+func (w *work) resume(conn Conn, id, key string) error {
 	if subtle.ConstantTimeCompare([]byte(hashOf(key)), []byte(w.meta.Key)) != 1 {
-		return false
+		return registry.Errorf(registry.KindUnauthorized, "that is not the key of task %s", id)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.ended {
+		return hasEnded(id)
+	}
 	w.stopTimerLocked()
 	w.conn = conn
+	return nil
+}
+
+func hasEnded(id string) error {
+	return registry.Errorf(registry.KindInvalid, "task %s has ended", id)
+}
+
+// giveUp ends the wait for the producer; false when it came back after all.
+func (w *work) giveUp() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.conn != nil || w.ended {
+		return false
+	}
+	w.ended = true
 	return true
 }
 

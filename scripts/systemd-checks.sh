@@ -6,7 +6,7 @@ service=sidetask.service socket=sidetask.socket
 # All of them, in this order: each leaves a service that runs. CHECKS="check_install check_stop" runs a few.
 checks() {
   local check
-  for check in ${CHECKS:-check_package check_install check_activation check_tasks check_reload check_restart check_failure check_binary check_stop check_configuration check_uninstall}; do
+  for check in ${CHECKS:-check_package check_install check_activation check_tasks check_reload check_restart check_editor check_failure check_binary check_stop check_drain check_configuration check_repair check_uninstall}; do
     $check
   done
 }
@@ -74,7 +74,7 @@ check_activation() {
   want "the socket stays when the service stops" '^active$' "$(prop $socket ActiveState)"
   want "... which is not running" '^inactive$' "$(prop $service ActiveState)"
   start=$(now)
-  want "the first client starts it: $(st run --wait true && echo "$(($(now) - start)) ms")" '^active$' "$(prop $service ActiveState)"
+  want "the first client starts it: $(only run --wait true > /dev/null && echo "$(($(now) - start)) ms")" '^active$' "$(prop $service ActiveState)"
   want "STATUS= says tasks and owners" 'tasks running, [0-9]+ owners' "$(prop $service StatusText)"
   out=$(user sidetask daemon 2>&1)
   want "never two daemons: a second one ends (status 75)" '^75$' "$?"
@@ -103,6 +103,7 @@ check_tasks() {
   st wait "$id" > /dev/null
   await 10 sh -c "journalctl _UID=$uid SYSLOG_IDENTIFIER=sidetask --no-pager -q -o cat | grep -q serving"
   out=$(journalctl "_SYSTEMD_USER_UNIT=$service" -o json --no-pager -q)
+  yes "a task's end is in the journal, under its id" await 10 sh -c "journalctl _UID=$uid TASK=$id OWNER=operator SCOPE=/ --no-pager -q -o cat | grep -q 'a task has ended.*exit code: 0'"
   want "the daemon's log is in the journal, with levels" '"PRIORITY":"6".*|"MESSAGE":"serving' "$out"
   lacks "... without times of its own" '"MESSAGE":"[^"]*(time=|\\"time\\"|[0-9]{2}:[0-9]{2}:[0-9]{2})' "$out"
 }
@@ -147,6 +148,21 @@ check_restart() {
   st kill "$id" > /dev/null
 }
 
+# An editor's proxy goes on over a restart and a crash: the agent is woken, once.
+check_editor() {
+  local how
+  for how in restart crash; do
+    user "$home/src/bin/editor" -- sidetask acp -- "$home/src/bin/agent" > "$work/editor" 2>&1 &
+    local editor=$!
+    await 10 grep -q 'end of the turn' "$work/editor"
+    if [ $how = restart ]; then ctl restart $service; else kill -KILL "$(pid)"; fi
+    wait $editor
+    want "an editor over a $how: its agent is woken, once" '^1$' "$(grep -c 'the agent is woken' "$work/editor")"
+    want "... with the end of its command" 'built ok' "$(cat "$work/editor")"
+  done
+  await 10 another 0
+}
+
 check_failure() {
   local before id
   id=$(st run -c 'while echo tick; do sleep 0.1; done')
@@ -181,6 +197,7 @@ check_binary() {
   want "... keeps the process" "^$before\$" "$(pid)"
   want "... and the service" '^active$' "$(prop $service ActiveState)"
   goes_on "... and the task" "$id"
+  want "... and the control groups" '/sidetask.service/task-' "$(only run -f -- cat /proc/self/cgroup)"
   want "doctor finds nothing wrong" '^0$' "$(st doctor > "$work/doctor"; echo $?)"
   lacks "... at all" '^error' "$(cat "$work/doctor")"
   st kill "$id" > /dev/null
@@ -204,6 +221,25 @@ check_stop() {
   ctl restart $service
 }
 
+# Tasks have their grace at a stop, also one longer than the unit's time.
+check_drain() {
+  local id start
+  user mkdir -p "$home/.config/sidetask"
+  user tee "$home/.config/sidetask/config.toml" > /dev/null <<< $'[daemon]\nonStop = "cancel"\n[commands]\nstopGraceMs = 5000'
+  drop_in '[Service]' TimeoutStopSec=2s WatchdogSec=2s
+  ctl restart $service
+  id=$(st run -c 'trap "" TERM; while echo tick; do sleep 0.1; done')
+  await 5 more_lines "$id" 1
+  start=$(now)
+  ctl stop $service
+  start=$(($(now) - start))
+  want "a stop that waits for tasks asks for more time" '^ok success$' "$([ $start -ge 4500 ] && echo ok || echo "$start ms") $(prop $service Result)"
+  want "... and ends them" '^killed' "$(state "$id")"
+  user rm -r "$home/.config/systemd/user/$service.d" "$home/.config/sidetask/config.toml"
+  ctl daemon-reload
+  ctl restart $service
+}
+
 check_configuration() {
   local out
   user mkdir -p "$home/.config/sidetask"
@@ -224,6 +260,25 @@ check_configuration() {
   user rm "$home/.config/sidetask/config.toml"
   want "corrected, the next client starts it" '^active$' "$(st run --wait true; prop $service ActiveState)"
 }
+
+# A service that cannot run at all is given up, and so is its socket; clients help themselves. install repairs it.
+check_repair() {
+  local id out
+  ctl stop $service
+  drop_in '[Service]' ExecStart= ExecStart=/bin/false
+  st ls > /dev/null
+  yes "a service that cannot run is given up" await 20 failed
+  out=$(st doctor)
+  want "... doctor says so, and what to do" 'sidetask.socket has failed .*service-start-limit-hit|sidetask.service has failed' "$out"
+  want "... with the command for it" "reset-failed 'sidetask\.\*'" "$out"
+  id=$(only run -c 'while echo tick; do sleep 0.1; done')
+  want "... a client starts a daemon instead" '"supervisor": "autostart"' "$(st status --json)"
+  user rm -r "$home/.config/systemd/user/$service.d"
+  want "install --systemd repairs it" 'the daemon runs as a service' "$(st install --systemd)"
+  goes_on "... with the task" "$id"
+  st kill "$id" > /dev/null
+}
+failed() { [ "$(prop $socket ActiveState)" = failed ]; }
 
 check_uninstall() {
   local out id

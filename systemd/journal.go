@@ -17,6 +17,10 @@ import (
 // the message alone: a field name made of anything could be MESSAGE or PRIORITY.
 var journalFields = map[string]string{"task": "TASK", "owner": "OWNER", "scope": "SCOPE"}
 
+// identifier is what `journalctl -t` knows this program by, as it would be
+// without fields of ours.
+const identifier = "sidetask"
+
 // messageBytes bounds one entry, whatever an error brought along.
 const messageBytes = 32 << 10
 
@@ -52,7 +56,7 @@ func (h *journalHandler) Enabled(_ context.Context, level slog.Level) bool {
 
 // Handle is [slog.Handler]'s.
 func (h *journalHandler) Handle(ctx context.Context, r slog.Record) error {
-	fields := map[string]string{}
+	fields := map[string]string{"SYSLOG_IDENTIFIER": identifier}
 	for name, value := range h.known {
 		fields[name] = value
 	}

@@ -42,6 +42,10 @@ func TestJournalHandler(t *testing.T) {
 	} {
 		var got []entry
 		h := newJournal(slog.LevelDebug, func(message string, p journal.Priority, fields map[string]string) error {
+			if fields["SYSLOG_IDENTIFIER"] != "sidetask" {
+				t.Errorf("%s: fields %v", c.name, fields)
+			}
+			delete(fields, "SYSLOG_IDENTIFIER")
 			got = append(got, entry{message, p, fields})
 			return nil
 		}, nil)

@@ -21,7 +21,6 @@ type pass struct {
 	task  *registry.Task // what the call is about, looked up first (T145, T146)
 
 	receipts []*registry.Receipt
-	already  bool
 }
 
 // state is the result as it stands between two stages.
@@ -163,6 +162,8 @@ func (p *pass) pre(asked []*policy) (s *state, skipPost bool) {
 		answer, err := policy.askPre(p.ctx, p.request())
 		var own *PolicyError
 		switch {
+		case errors.Is(err, registry.ErrWaitAborted):
+			return failed(err), true
 		case errors.As(err, &own):
 			return failed(denied{own.Message}), true
 		case err != nil:
@@ -191,6 +192,8 @@ func (p *pass) post(asked []*policy, s *state) *state {
 		answer, err := policy.askPost(p.ctx, request)
 		over()
 		switch {
+		case errors.Is(err, registry.ErrWaitAborted):
+			return failed(err)
 		case err != nil:
 			return failed(denied{err.Error()})
 		case answer.Decision == decisionBlock:
@@ -248,7 +251,7 @@ func (p *pass) final(s *state) Result {
 	if s.content == nil {
 		s.content = []Block{}
 	}
-	result := Result{Content: s.content, IsError: s.isError, Err: s.err, Receipts: p.receipts, Task: p.task, Replaced: s.given, Already: p.already}
+	result := Result{Content: s.content, IsError: s.isError, Err: s.err, Receipts: p.receipts, Task: p.task, Replaced: s.given}
 	if !s.isError {
 		result.Value = boundedValue(s.rendering, limit)
 	}

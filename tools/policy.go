@@ -223,7 +223,7 @@ func (p *policy) explain(ctx context.Context, err error) error {
 	case errors.As(err, &own):
 		return err
 	case ctx.Err() != nil:
-		return errors.New("wait aborted") // the caller's doing, not the policy's
+		return registry.ErrWaitAborted // the caller's doing, not the policy's
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s did not answer within %d ms: the call is denied", p.name, p.Timeout.Milliseconds())
 	}

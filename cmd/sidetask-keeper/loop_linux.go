@@ -89,15 +89,13 @@ func (k *keeper) finish() {
 	}
 	gaveUp := time.Since(k.endedAt) > giveUp
 	for _, s := range k.streams {
-		k.drain(s)
-		if s.pending == nil {
-			continue
+		if gaveUp && s.pending != nil {
+			s.discard, s.retry = true, time.Time{}
 		}
-		if !gaveUp {
+		k.drain(s)
+		if s.pending != nil {
 			return
 		}
-		s.dropped += int64(len(s.pending))
-		s.pending = nil
 	}
 	k.ended.Dropped = 0
 	for _, s := range k.streams {

@@ -17,6 +17,7 @@ type keeper struct {
 	job     *job
 	lock    int // held for as long as the keeper lives
 	signals *signals
+	me      alive
 
 	command int // pid, until it is reaped
 	pidfd   int // of the command; -1 where the kernel gives none, and after the end

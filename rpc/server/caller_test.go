@@ -98,6 +98,9 @@ func TestErrors(t *testing.T) {
 		{-32602, "", "invalid timeoutMs: expected a positive number, got 0", "task/start", args{"command": "x", "timeoutMs": 0}},
 		{-32602, "", `invalid params: "stderr" must be "separate"`, "task/start", args{"command": "x", "stderr": "both"}},
 		{-32602, "", `invalid params: "command" cannot be a number`, "task/start", args{"command": 5}},
+		{-32602, "", `invalid params: "token" cannot be a number`, "task/output", args{"token": 5}},
+		{-32602, "", `invalid params: "pty.cols" cannot be a string`, "task/start", args{"pty": args{"cols": "x"}}},
+		{-32602, "", `invalid params: "pty" needs cols and rows of 1 to 10000`, "task/start", args{"command": "x", "pty": args{"cols": 0, "rows": 5}}},
 		{-32602, "", "invalid params: must be an object", "task/list", []any{}},
 		{-32602, "", "invalid wait timeout: expected a positive number of milliseconds, got 0", "task/wait", args{"id": "k-1", "timeoutMs": 0}},
 		{-32602, "", `invalid wait timeout: expected a positive number of milliseconds, got "1"`, "task/wait", args{"id": "k-1", "timeoutMs": "1"}},
@@ -253,10 +256,12 @@ func TestRowNumbers(t *testing.T) {
 	for _, task := range g.tasks() {
 		row = int64(task.Row)
 	}
-	var got rpc.TaskResult
-	c.call("task/get", args{"id": fmt.Sprint(row)}, &got)
-	if got.Task.ID != "bash-1" || got.Task.Operator.Session != "s" {
-		t.Errorf("got %+v", got.Task)
+	for _, form := range []string{"%d", "/%d"} {
+		var got rpc.TaskResult
+		c.call("task/get", args{"id": fmt.Sprintf(form, row)}, &got)
+		if got.Task.ID != "bash-1" || got.Task.Operator.Session != "s" {
+			t.Errorf("got %+v", got.Task)
+		}
 	}
 	c.refused(rpc.CodeUnknownTask, "unknown task 999", "task/get", args{"id": "999"})
 	c.refused(rpc.CodeUnknownTask, "unknown task 1", "task/get", args{"token": tokenA, "id": "1"})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"sync"
 
 	"sidetask/rpc"
@@ -105,9 +106,9 @@ func (c *conn) read() error {
 			c.push(&call{id: m.id, refuse: refused})
 		case m.answer:
 			c.answered(m)
-		case m.method == rpc.NotifyCancelRequest:
+		case m.id == nil && m.method == rpc.NotifyCancelRequest:
 			c.cancelCalls(m.params)
-		case m.method == rpc.NotifyToolsDelivered:
+		case m.id == nil && m.method == rpc.NotifyToolsDelivered:
 			c.confirm(m.params)
 		default:
 			c.push(&call{id: m.id, method: m.method, params: m.params, size: len(data)})
@@ -210,18 +211,25 @@ func (c *conn) finished(done *call) {
 	c.closeIfDone()
 }
 
-// cancelCalls is $/cancel_request: the wait of the calls with that very id ends.
+// cancelCalls is $/cancel_request: the wait of the calls with that very id
+// ends. An answer that is on its way to the agent will be dropped by who
+// cancelled it, and counts as lost.
 func (c *conn) cancelCalls(params json.RawMessage) {
 	var which rpc.CancelRequest
 	if json.Unmarshal(params, &which) != nil {
 		return // a notification has no answer
 	}
+	id := string(which.RequestID)
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	for open := range c.open {
-		if open.id != nil && string(open.id) == string(which.RequestID) {
+		if open.id != nil && string(open.id) == id {
 			open.cancel()
 		}
+	}
+	dropped := slices.Clone(c.unconfirmed[id])
+	c.mu.Unlock()
+	for _, done := range dropped {
+		c.unconfirm(done)
 	}
 }
 

@@ -78,6 +78,20 @@ func TestDelivered(t *testing.T) {
 	_ = g
 }
 
+// TestCancelledOnItsWay: who cancels a call whose answer is on its way drops
+// it; the bytes come again at once.
+func TestCancelledOnItsWay(t *testing.T) {
+	g, _ := ended(t)
+	reader := g.dial()
+	reader.call("initialize", args{"protocolVersion": 1, "token": tokenA, "capabilities": args{"delivered": true}}, nil)
+	id, first := reader.start("tools/call", args{"name": "task_output", "arguments": args{"task_id": "job-1"}})
+	reader.await(first)
+	reader.notify("$/cancel_request", args{"requestId": rpc.RawID(id)})
+	if got := text(t, reader.tool("", "task_output", args{"task_id": "job-1"})); got != "out\n[status: completed]" {
+		t.Errorf("read again: %q", got)
+	}
+}
+
 // TestNotificationReadsNothing: a read without id cannot be answered, so it
 // takes nothing.
 func TestNotificationReadsNothing(t *testing.T) {

@@ -45,8 +45,28 @@ func TestOpenCalls(t *testing.T) {
 	}
 }
 
-// TestCancelBeforeStart: a call that is queued can be cancelled, and ids are
-// compared as they were written.
+// TestOrder: a request that need not wait is finished before the next starts;
+// one that waits lets it start.
+func TestOrder(t *testing.T) {
+	w := newWire(t, config.Limits{}, deadMan)
+	p := w.dial()
+	p.send(`{"jsonrpc":"2.0","id":1,"method":"block"}` + call1("2"))
+	p.send(cancelOf("99")) // a notification is read all the same
+	select {
+	case <-w.blocking:
+	case <-time.After(deadMan):
+		t.Fatal("the first call has not started")
+	}
+	_ = p.nc.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+	if line, err := p.in.ReadString('\n'); err == nil {
+		t.Fatalf("answered before the call in front was finished: %s", line)
+	}
+	_ = p.nc.SetReadDeadline(time.Now().Add(deadMan))
+	close(w.release)
+	p.want(`{"jsonrpc":"2.0","id":1,"result":"done"}`, ok("2"))
+}
+
+// TestCancelIsByTheVeryID: ids are compared as they were written.
 func TestCancelIsByTheVeryID(t *testing.T) {
 	w := newWire(t, config.Limits{}, deadMan)
 	p := w.dial()

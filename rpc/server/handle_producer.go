@@ -29,7 +29,6 @@ func taskRegister(c *call, p rpc.TaskRegister) (any, error) {
 	if len(p.Label) > maxLabel {
 		return nil, rpc.Errorf(rpc.CodeInvalidParams, "invalid task label: %d bytes, at most %d", len(p.Label), maxLabel)
 	}
-	c.conn.stay()
 	task, key, started, err := c.conn.server.engine.Outside.Register(c.ctx, by, producer.Registration{
 		Kind: p.Kind, Label: p.Label, Stream: p.Stream, Shared: p.Shared, OutputLimit: optional(p.OutputLimitBytes),
 	}, c.conn)
@@ -59,7 +58,6 @@ func taskSettle(c *call, p rpc.TaskSettle) (any, error) {
 }
 
 func taskResume(c *call, p rpc.TaskResume) (any, error) {
-	c.conn.stay()
 	task, err := c.conn.server.engine.Outside.Resume(c.conn, p.ID, p.Key)
 	if err != nil {
 		return nil, err

@@ -24,6 +24,7 @@ func (c *conn) end(ctx context.Context) {
 	c.mu.Lock()
 	c.ending = ctx
 	c.mu.Unlock()
+	context.AfterFunc(ctx, c.cancel)          // whatever still holds it up then
 	_ = c.nc.SetReadDeadline(time.Unix(1, 0)) // serve goes on to drain
 }
 

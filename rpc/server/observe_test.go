@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sidetask/registry"
 	"sidetask/rpc"
 )
 
@@ -200,7 +201,8 @@ func TestInbox(t *testing.T) {
 	host.call("inbox/wait", args{"token": tokenA}, nil)
 }
 
-// TestMounts: a connection's mount lives as long as it does.
+// TestMounts pins T89, T90 (an owner is served iff its chain has an enabled
+// mount) and T91: a connection's mount lives as long as it does.
 func TestMounts(t *testing.T) {
 	g := newRig(t, "[mounts.\"/\"]\nenabled = false\n")
 	c, other := g.dial(), g.dial()
@@ -391,5 +393,36 @@ func TestHint(t *testing.T) {
 		if got.Task.Detail == nil || *got.Task.Detail != "waiting for input" {
 			t.Errorf("%v: %+v", params, got.Task)
 		}
+	}
+}
+
+// TestLimitOfOne pins T99: the second start is refused and never runs, the
+// first is killed, and then there is room.
+func TestLimitOfOne(t *testing.T) {
+	g := newRig(t, "[limits]\nmaxConcurrentTasksPerOwner = 1\n")
+	g.host(tokenA, "s")
+	c := g.dial()
+	if got := text(t, c.tool(tokenA, "task_start", args{"command": "sleep 60"})); got != "started background task bash-1" {
+		t.Errorf("the first: %q", got)
+	}
+	refused := c.tool(tokenA, "task_start", args{"command": "touch ran"})
+	if got := text(t, refused); !refused.IsError || got != "Error: background task limit reached for this owner (limit: 1); use task_kill to stop an unneeded task, wait for it to finish, then retry" {
+		t.Errorf("the second: %q", got)
+	}
+	g.commands.mu.Lock()
+	ran := len(g.commands.texts)
+	g.commands.mu.Unlock()
+	if ran != 1 {
+		t.Errorf("%d commands ran", ran)
+	}
+	if got := text(t, c.tool(tokenA, "task_kill", args{"task_id": "bash-1"})); got != "requested cancellation of task bash-1" {
+		t.Errorf("the kill: %q", got)
+	}
+	if got := text(t, c.tool(tokenA, "task_start", args{"command": "x"})); !strings.HasPrefix(got, "Error: background task limit reached") { // T98
+		t.Errorf("while it is stopping: %q", got)
+	}
+	g.registry.Settle(g.tasks()[0].Row, registry.Outcome{Status: registry.Killed})
+	if got := text(t, c.tool(tokenA, "task_start", args{"command": "x"})); got != "started background task bash-2" { // no id burned
+		t.Errorf("afterwards: %q", got)
 	}
 }

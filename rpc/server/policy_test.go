@@ -297,3 +297,45 @@ func TestPolicyScopes(t *testing.T) {
 		t.Errorf("asked %s too", <-order)
 	}
 }
+
+// TestCancelWhileAPolicyIsAsked: the caller gave up, which is no denial.
+func TestCancelWhileAPolicyIsAsked(t *testing.T) {
+	_, model, _, policy := policed(t, "")
+	policy.call("policy/attach", args{"scope": "/", "stages": []string{"pre", "post"}, "timeoutMs": 60000}, nil)
+	id, waiting := model.start("task/kill", args{"token": tokenA, "id": "job-1"})
+	model.call("tools/list", args{}, nil)
+	model.notify("$/cancel_request", args{"requestId": rpc.RawID(id)})
+	if r := model.await(waiting); r.err == nil || r.err.Code != rpc.CodeAborted || r.err.Message != "wait aborted" {
+		t.Errorf("got %s, %v", r.result, r.err)
+	}
+}
+
+// TestSpillPolicy pins T154: a policy that puts a preview and a notice in the
+// place of a large text is a replacement like any other, within the task's cap
+// and without a status line of ours.
+func TestSpillPolicy(t *testing.T) {
+	g := newRig(t, "")
+	g.host(tokenA, "s")
+	model, worker, policy := g.dial(), g.dial(), g.dial()
+	for i, limit := range []int{1000, 40} {
+		worker.registered(args{"token": tokenA, "kind": "job", "label": "l", "stream": true, "outputLimitBytes": limit})
+		worker.call("task/append", args{"id": fmt.Sprintf("job-%d", i+1), "text": strings.Repeat("0123456789", 90)}, nil)
+	}
+	policy.answer["policy/post"] = func(params json.RawMessage) (any, *rpc.Error) {
+		var p rpc.PolicyPost
+		if err := json.Unmarshal(params, &p); err != nil {
+			t.Error(err)
+		}
+		text := p.Result.Content[0].Text
+		return args{"decision": "accept", "content": []rpc.Content{rpc.Text(text[:10] + "\n[preview; the whole is in /tmp/spill]")}}, nil
+	}
+	policy.call("policy/attach", args{"scope": "/", "stages": []string{"post"}, "tools": []string{"task_output"}}, nil)
+	for id, want := range map[string]string{
+		"job-1": "0123456789\n[preview; the whole is in /tmp/spill]",
+		"job-2": "whole is in /tmp/spill]"[2:] + "\n[result truncated]",
+	} {
+		if got := text(t, model.tool(tokenA, "task_output", args{"task_id": id})); got != want {
+			t.Errorf("%s: got  %q\nwant %q", id, got, want)
+		}
+	}
+}

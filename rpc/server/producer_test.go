@@ -17,7 +17,7 @@ func (c *client) status(id string) rpc.Task {
 	return got.Task
 }
 
-// TestProducerResumes: a producer that lost its connection comes back with its
+// TestProducerResumes pins T18: a task outlives what registered it. A producer that lost its connection comes back with its
 // key, also to another daemon; what it appended is kept.
 func TestProducerResumes(t *testing.T) {
 	g := newRig(t, "")
@@ -150,7 +150,7 @@ func TestKilledByTheUser(t *testing.T) {
 	}
 }
 
-// TestFinalTask pins T32: nothing while live, then the output any number of
+// TestFinalTask pins T2, T3, T32: nothing while live, then the output any number of
 // times; the two kinds of tasks take their text in one way each.
 func TestFinalTask(t *testing.T) {
 	g := newRig(t, "")
@@ -185,7 +185,9 @@ func TestUntil(t *testing.T) {
 	worker, model := g.dial(), g.dial()
 	worker.registered(args{"token": tokenA, "kind": "job", "label": "work", "stream": true})
 	worker.call("task/append", args{"id": "job-1", "text": "ready to go\n"}, nil)
-	model.tool(tokenA, "task_output", args{"task_id": "job-1"}) // consumed: it does not count
+	for range 2 { // consumed: it does not count; the second read sees that the first is final
+		model.tool(tokenA, "task_output", args{"task_id": "job-1"})
+	}
 	_, waiting := model.start("tools/call", args{"token": tokenA, "name": "task_output", "arguments": args{"task_id": "job-1", "wait": true, "until": "rea+dy"}})
 	model.call("tools/list", args{}, nil)
 	worker.call("task/append", args{"id": "job-1", "text": "not yet\nre"}, nil)
@@ -253,4 +255,20 @@ func TestTail(t *testing.T) {
 		t.Errorf("afterwards %+v", got)
 	}
 	c.refused(rpc.CodeInvalidParams, "this task has one stream only", "task/tail", args{"id": "job-1", "stream": "stderr"})
+}
+
+// TestProducerOfOneLine: a producer that ended its input cannot report any
+// more: its connection ends with the answer (socat would sit there), and the
+// key takes the task on.
+func TestProducerOfOneLine(t *testing.T) {
+	g := newRig(t, "")
+	nc := g.dial()
+	task := nc.registered(args{"kind": "job", "label": "work", "stream": true})
+	if err := nc.nc.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	<-nc.ended
+	next := g.dial()
+	next.call("task/resume", args{"id": "job-1", "key": task.Key}, nil)
+	next.call("task/settle", args{"id": "job-1", "status": "completed"}, nil)
 }

@@ -95,7 +95,7 @@ func (g *rig) start(text string) {
 	g.daemon = &fakeDaemon{}
 	g.server = New(Engine{
 		Registry: g.registry, Wakeup: g.wakeup, Tools: g.tools, Outside: g.outside, Live: g.live, Daemon: g.daemon, Version: "test",
-		Log: slog.New(slog.NewTextHandler(g.t.Output(), nil)),
+		Log: slog.New(strictLog{slog.NewTextHandler(g.t.Output(), nil), g.t}),
 	})
 	g.path = filepath.Join(g.dir, "s")
 	listener, err := Listen(g.path, paths.Private)
@@ -143,6 +143,19 @@ func (g *rig) check(err error) {
 	if err != nil {
 		g.t.Fatal(err)
 	}
+}
+
+// strictLog fails the test where a method panics.
+type strictLog struct {
+	slog.Handler
+	t *testing.T
+}
+
+func (l strictLog) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level >= slog.LevelError {
+		l.t.Errorf("the server logs an error: %s", r.Message)
+	}
+	return l.Handler.Handle(ctx, r)
 }
 
 // fakeCommands "runs" commands: their output is what the test says.

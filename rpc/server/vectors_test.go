@@ -72,7 +72,9 @@ func TestVectorsTaskOutput(t *testing.T) {
 		Detail                       *string
 		Limit                        *int64
 	}
-	g := newRig(t, uncapped)
+	g := &rig{t: t, dir: t.TempDir(), store: memory{}}
+	g.start(uncapped)
+	t.Cleanup(g.stop)
 	g.host(tokenA, "s")
 	model, worker := g.dial(), g.dial()
 	worker.answer["task/cancel"] = func(json.RawMessage) (any, *rpc.Error) { return struct{}{}, nil }

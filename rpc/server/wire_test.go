@@ -4,13 +4,16 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -34,6 +37,8 @@ type wire struct {
 	release chan struct{} // closed: hold returns
 	aborted chan string   // ids whose hold was aborted
 	gone    chan struct{} // a value for each connection that has ended
+
+	blocking chan struct{} // a value for each block that has started
 }
 
 func newWire(t *testing.T, limits config.Limits, slow time.Duration) *wire {
@@ -44,7 +49,7 @@ func newWire(t *testing.T, limits config.Limits, slow time.Duration) *wire {
 	if limits.MaxConnections == 0 {
 		limits.MaxConnections = 100
 	}
-	w := &wire{t: t, path: filepath.Join(t.TempDir(), "s"), release: make(chan struct{}), aborted: make(chan string, 100), gone: make(chan struct{}, 100)}
+	w := &wire{t: t, path: filepath.Join(t.TempDir(), "s"), release: make(chan struct{}), aborted: make(chan string, 100), gone: make(chan struct{}, 100), blocking: make(chan struct{}, 100)}
 	w.server = newServer(w.methods(), func() config.Limits { return limits }, slog.New(slog.DiscardHandler))
 	w.server.slow = slow
 	w.server.gone = func(*conn) { w.gone <- struct{}{} }
@@ -88,6 +93,11 @@ func (w *wire) methods() map[string]method {
 				w.aborted <- string(c.id)
 				return nil, c.ctx.Err()
 			}
+		}},
+		"block": {handle: func(*call) (any, error) {
+			w.blocking <- struct{}{}
+			<-w.release
+			return "done", nil
 		}},
 		"big": {handle: func(*call) (any, error) {
 			w.started.Add(1)
@@ -351,4 +361,58 @@ func TestAdmits(t *testing.T) {
 			t.Errorf("uid %d: %v, want %v", uid, got, want)
 		}
 	}
+}
+
+// TestOtherUser: a peer of another user is disconnected before a byte is read,
+// even where the socket's mode would let it in.
+func TestOtherUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can be somebody else; TestAdmits has the rule itself")
+	}
+	w := newWire(t, config.Limits{}, deadMan)
+	for dir := filepath.Dir(w.path); dir != "/"; dir = filepath.Dir(dir) {
+		info, err := os.Stat(dir)
+		if err != nil || os.Chmod(dir, info.Mode().Perm()|0o011) != nil {
+			t.Fatalf("open %s: %v", dir, err)
+		}
+	}
+	if err := os.Chmod(w.path, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join(filepath.Dir(w.path), "helper") // where the other user may run it
+	if err := os.WriteFile(binary, program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	helper := exec.Command(binary, "-test.run=^TestHelperPeer$")
+	helper.Env = append(os.Environ(), "SERVER_TEST_SOCKET="+w.path)
+	helper.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	helper.Dir = "/"
+	out, err := helper.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "answered 0 bytes") {
+		t.Errorf("the other user: %v\n%s", err, out)
+	}
+	if n := w.server.Accepted(); n != 0 {
+		t.Errorf("%d connections let in", n)
+	}
+}
+
+// TestHelperPeer is the other user of TestOtherUser.
+func TestHelperPeer(t *testing.T) {
+	path := os.Getenv("SERVER_TEST_SOCKET")
+	if path == "" {
+		return
+	}
+	nc, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	_ = nc.SetDeadline(time.Now().Add(deadMan))
+	_, _ = io.WriteString(nc, call1("1"))
+	answer, _ := io.ReadAll(nc)
+	fmt.Printf("answered %d bytes\n", len(answer))
 }

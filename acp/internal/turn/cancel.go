@@ -69,6 +69,7 @@ func (m *Machine) giveUp() {
 		return
 	}
 	if m.own != nil {
+		m.giveBack(&m.own.delivery, true)
 		m.stale[m.own.n] = true
 		m.own = nil
 	}

@@ -125,20 +125,25 @@ func (m *Machine) giveBack(d *delivery, park bool) {
 	d.leases = nil
 }
 
-// park gives back all leases; their notices wait for the next prompt, turn end
-// or bell.
+// park gives back the leases of what has not been sent; their notices wait for
+// the next prompt, turn end or bell.
 func (m *Machine) park() {
 	m.giveBack(&m.carry, true)
 	m.carry = delivery{}
-	for _, d := range m.open {
-		m.giveBack(d, true)
-	}
-	if m.own != nil {
-		m.giveBack(&m.own.delivery, true)
-	}
 	if m.retry != nil {
 		m.giveBack(&m.retry.delivery, true)
 		m.retry, m.due = nil, false
 		m.do(SetTimer{Timer: Backoff})
 	}
+}
+
+// conclude acknowledges or gives back the notices of a prompt that was answered.
+// A cancelled prompt may be answered before the agent has taken it up: only if
+// it has spoken since, it has them.
+func (m *Machine) conclude(d *delivery, r Result) {
+	if r == Failed || m.state == cancelling && !d.spoke && !m.set.V2 {
+		m.giveBack(d, true)
+		return
+	}
+	m.acknowledge(d)
 }

@@ -16,6 +16,7 @@ type delivery struct {
 	notices []string
 	leases  []string
 	quiet   bool // the agent had been quiet for 2 s when they went out
+	spoke   bool // it has said something since
 }
 
 func (d *delivery) add(o delivery) {
@@ -248,6 +249,12 @@ func (m *Machine) leave() {
 	m.retry, m.due = nil, false
 	m.do(SetTimer{Timer: Backoff})
 	m.park()
+	for _, d := range m.open {
+		m.giveBack(d, true)
+	}
+	if m.own != nil {
+		m.giveBack(&m.own.delivery, true)
+	}
 	m.impatient()
 	m.next()
 }

@@ -229,10 +229,7 @@ func (w *world) accept(r Result) {
 func (w *world) state(busy bool, r Result) {
 	w.running, w.late = busy, false
 	if !busy {
-		w.inTurn = len(w.atAgent)+len(w.ownAt) > 0 && w.inTurn
-		if len(w.atAgent)+len(w.ownAt) == 0 {
-			w.inTurn = false
-		}
+		w.inTurn = false
 	}
 	w.step(State{Busy: busy, Result: r})
 }

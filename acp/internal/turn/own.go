@@ -33,7 +33,7 @@ func (m *Machine) ownAnswered(a OwnAnswered) {
 	m.own = nil
 	m.do(SetTimer{Timer: Unanswered})
 	if m.state == cancelling {
-		m.giveBack(&o.delivery, true)
+		m.conclude(&o.delivery, a.Result)
 		m.relayHeld(true)
 		m.acceptedOwn(a.Result)
 		m.converge()
@@ -91,13 +91,20 @@ func (m *Machine) activity(speech bool) {
 	if !speech {
 		return
 	}
-	if m.own != nil && m.own.delivery.quiet {
-		m.acknowledge(&m.own.delivery)
+	if m.own != nil {
+		m.heard(&m.own.delivery)
 	}
 	for _, d := range m.open {
-		if d.quiet {
-			m.acknowledge(d)
-		}
+		m.heard(d)
+	}
+}
+
+// heard: the agent speaks after it was sent a prompt. If it had been quiet
+// before, it speaks because of it, and so has it.
+func (m *Machine) heard(d *delivery) {
+	d.spoke = true
+	if d.quiet {
+		m.acknowledge(d)
 	}
 }
 

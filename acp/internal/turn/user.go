@@ -94,11 +94,7 @@ func (m *Machine) answered(a Answered) {
 		return
 	}
 	delete(m.open, a.Ref)
-	if a.Result == Failed {
-		m.giveBack(d, true)
-	} else {
-		m.acknowledge(d)
-	}
+	m.conclude(d, a.Result)
 	if m.set.V2 {
 		m.do(Relay{Ref: a.Ref})
 		m.accepted(a.Result)

@@ -1,0 +1,210 @@
+//go:build unix
+
+package acp
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// deadMan bounds what a test of real processes waits for; nothing depends on it.
+const deadMan = 30 * time.Second
+
+// TestHelperAgent is no test: it is the agent of the tests below, in a process
+// of its own.
+func TestHelperAgent(t *testing.T) {
+	how := os.Getenv("ACP_TEST_AGENT")
+	if how == "" {
+		return
+	}
+	switch how {
+	case "dies":
+		fmt.Fprintln(os.Stderr, "first line")
+		fmt.Fprintln(os.Stderr, "no API key")
+		os.Exit(7)
+	case "echo":
+		_, _ = io.Copy(os.Stdout, os.Stdin)
+		os.Exit(5)
+	case "half":
+		fmt.Print(`{"jsonrpc":"2.0","meth`)
+		os.Exit(0)
+	case "stays": // ignores the end of its stdin, and SIGTERM
+		ignore := make(chan os.Signal, 8)
+		notify(ignore)
+		for _, args := range [][]string{{"sleep", "600"}, {"setsid", "sleep", "600"}} {
+			pid, err := spawn(args)
+			if err != nil {
+				os.Exit(9)
+			}
+			fmt.Printf(`{"jsonrpc":"2.0","method":"pid","params":%d}`+"\n", pid)
+		}
+		select {}
+	}
+	os.Exit(0)
+}
+
+// harness runs the proxy with a real agent.
+type harness struct {
+	in    *io.PipeWriter
+	lines chan string
+	errs  *sink
+	done  chan result
+}
+
+type result struct {
+	exit int
+	err  error
+}
+
+func startReal(t *testing.T, ctx context.Context, agent ...string) *harness {
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	h := &harness{in: inW, lines: make(chan string, 100), errs: &sink{}, done: make(chan result, 1)}
+	go func() {
+		exit, err := Run(ctx, Options{In: inR, Out: outW, Err: h.errs, Agent: agent, Executable: "/x", Socket: "/y", Connect: func(Hooks) Daemon { panic("no session") }})
+		_ = outW.Close()
+		_ = inR.Close()
+		h.done <- result{exit, err}
+	}()
+	go func() {
+		defer close(h.lines)
+		for s := bufio.NewScanner(outR); s.Scan(); {
+			h.lines <- s.Text()
+		}
+	}()
+	return h
+}
+
+func helper(t *testing.T, how string) []string {
+	t.Setenv("ACP_TEST_AGENT", how)
+	return []string{os.Args[0], "-test.run=^TestHelperAgent$"}
+}
+
+func (h *harness) line(t *testing.T) string {
+	t.Helper()
+	select {
+	case l, ok := <-h.lines:
+		if !ok {
+			t.Fatalf("the proxy ended; stderr: %s", h.errs.take())
+		}
+		return l
+	case <-time.After(deadMan):
+		t.Fatal("no line")
+		return ""
+	}
+}
+
+func (h *harness) end(t *testing.T) result {
+	t.Helper()
+	select {
+	case r := <-h.done:
+		return r
+	case <-time.After(deadMan):
+		t.Fatal("the proxy does not end")
+		return result{}
+	}
+}
+
+const initialize = `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{}}`
+
+// An agent that dies at once: the editor's request is answered with its status
+// and its last word on stderr, and the status is passed on (ACP.md §1).
+func TestAgentDiesAtOnce(t *testing.T) {
+	h := startReal(t, t.Context(), helper(t, "dies")...)
+	go func() { _, _ = io.WriteString(h.in, initialize+"\n") }()
+	got := h.line(t)
+	if !strings.Contains(got, `"id":"i"`) || !strings.Contains(got, "exit status 7") || !strings.Contains(got, "no API key") {
+		t.Errorf("answer: %s", got)
+	}
+	if r := h.end(t); r.exit != 7 || r.err != nil {
+		t.Errorf("exit %d, %v, want 7", r.exit, r.err)
+	}
+	if got := h.errs.take(); got != "first line\nno API key\n" {
+		t.Errorf("stderr: %q", got)
+	}
+}
+
+// A command that is not there: an error that says so, to the editor, too.
+func TestAgentCommandMissing(t *testing.T) {
+	plain := filepath.Join(t.TempDir(), "plain")
+	if err := os.WriteFile(plain, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ command, want string }{
+		{"no-such-agent-here", "no command"},
+		{"/no/such/agent", "does not exist"},
+		{plain, "not executable"},
+	} {
+		h := startReal(t, t.Context(), c.command)
+		go func() { _, _ = io.WriteString(h.in, initialize+"\n") }()
+		if got := h.line(t); !strings.Contains(got, c.want) || !strings.Contains(got, `"id":"i"`) {
+			t.Errorf("%s: answer %s", c.command, got)
+		}
+		if r := h.end(t); r.exit != 127 || r.err == nil || !strings.Contains(r.err.Error(), c.want) {
+			t.Errorf("%s: exit %d, %v", c.command, r.exit, r.err)
+		}
+	}
+}
+
+// What the editor said last reaches the agent, what the agent says last reaches
+// the editor, and its own exit status is passed on.
+func TestEditorCloses(t *testing.T) {
+	h := startReal(t, t.Context(), helper(t, "echo")...)
+	go func() {
+		_, _ = io.WriteString(h.in, `{"jsonrpc":"2.0","method":"last","params":{"n":1.0}}`) // not even a newline
+		_ = h.in.Close()
+	}()
+	if got := h.line(t); got != `{"jsonrpc":"2.0","method":"last","params":{"n":1.0}}` {
+		t.Errorf("got %s", got)
+	}
+	if r := h.end(t); r.exit != 5 {
+		t.Errorf("exit %d, want 5", r.exit)
+	}
+}
+
+// Half a line of a dying agent is no message.
+func TestAgentDiesInLine(t *testing.T) {
+	h := startReal(t, t.Context(), helper(t, "half")...)
+	if r := h.end(t); r.exit != 0 {
+		t.Errorf("exit %d", r.exit)
+	}
+	if l, ok := <-h.lines; ok {
+		t.Errorf("the editor got %q", l)
+	}
+	if got := h.errs.take(); !strings.Contains(got, `{"jsonrpc":"2.0","meth`) {
+		t.Errorf("stderr: %q", got)
+	}
+}
+
+// An agent that does not end is ended with its whole tree, what left its process
+// group included.
+func TestAgentTreeEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	h := startReal(t, ctx, helper(t, "stays")...)
+	var pids []int
+	for range 2 {
+		var pid int
+		line := h.line(t)
+		if _, err := fmt.Sscanf(line[strings.Index(line, "params\":")+8:], "%d", &pid); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		pids = append(pids, pid)
+	}
+	cancel() // as a SIGTERM does
+	if r := h.end(t); r.exit != 128+int(syscall.SIGKILL) {
+		t.Errorf("exit %d, want that of a SIGKILL", r.exit)
+	}
+	for _, pid := range pids {
+		if alive(pid) {
+			t.Errorf("process %d still lives", pid)
+		}
+	}
+}
