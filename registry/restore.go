@@ -28,6 +28,7 @@ func (r *Registry) restoreLocked(state *State) {
 		gone := time.Duration(r.millis()-o.LostAt) * time.Millisecond
 		o.lostAt = o.lostAt.Add(-max(0, min(gone, r.grace().Owner-leaseGrace)))
 		r.addOwnerLocked(o)
+		r.lost[o.Handle] = o
 	}
 	for _, kept := range state.Tasks {
 		o := r.owners[kept.Owner]
