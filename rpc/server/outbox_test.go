@@ -35,6 +35,9 @@ func TestBellIsNotQueued(t *testing.T) {
 		t.Fatalf("got %.40s", line)
 	}
 	c := w.conn()
+	if err := c.out.await(t.Context(), func() bool { return len(c.out.queue) >= 3 }); err != nil {
+		t.Fatal(err)
+	}
 	for i := range 1000 {
 		c.raise("bell", "bell", map[string]int{"count": i})
 		c.raise("other", "other", struct{}{})
