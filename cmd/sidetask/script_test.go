@@ -32,6 +32,10 @@ func TestScripts(t *testing.T) {
 			"host":       beHost,
 			"killdaemon": killDaemon,
 			"onedaemon":  oneDaemon,
+			"inforce":    inForce,
+			"refused":    refused,
+			"mended":     mended,
+			"hup":        hup,
 		},
 	})
 }
