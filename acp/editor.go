@@ -144,14 +144,16 @@ func (p *proxy) traceHeld(dir string, ref turn.Ref, line []byte) {
 func (p *proxy) keep(k *keptLine) turn.Ref {
 	p.lastRef++
 	p.kept[p.lastRef] = k
-	p.keptBytes += len(k.line)
+	k.size = p.gaps.Size(k.line)
+	p.keptBytes += k.size
 	return p.lastRef
 }
 
 // unkeep forgets the line; the answer may still be to come.
 func (p *proxy) unkeep(k *keptLine) {
-	p.keptBytes -= len(k.line)
-	k.line = nil
+	p.keptBytes -= k.size
+	p.gaps.Forget(k.line) // what was sent is gone from there already
+	k.line, k.size = nil, 0
 }
 
 // sessionOf finds the session that params.sessionId names.
@@ -181,7 +183,7 @@ func (p *proxy) cancelRequest(line []byte, e wire.Envelope) {
 	if id, ok := wire.Get(line, e.Params, "requestId"); ok {
 		r := p.requests[wire.Key(id.Of(line))]
 		if r != nil && r.session != nil && r.ref != 0 && r.session.machine.Holds(r.ref) {
-			p.trace.line(fromEditor, markDropped, line)
+			p.drop(fromEditor, line)
 			p.step(r.session, turn.CancelRequest{Ref: r.ref})
 			return
 		}
@@ -196,7 +198,7 @@ func (p *proxy) clientAnswer(line []byte, e wire.Envelope) {
 		if a := p.asked[key]; a != nil {
 			delete(p.asked, key)
 			if a.denied {
-				p.trace.line(fromEditor, markDropped, line)
+				p.drop(fromEditor, line)
 				return
 			}
 			p.permissions(a.session)
