@@ -60,7 +60,9 @@ func (p *proxy) fromClient(line []byte, e wire.Envelope) {
 	if p.misplaced(line, e, method) {
 		return
 	}
-	p.heard = p.heard || e.Request()
+	if e.Request() {
+		p.heard++
+	}
 	if p.end.agentOver {
 		if e.Request() {
 			p.answerDead(e.ID.Of(line))
@@ -88,7 +90,7 @@ func (p *proxy) fromClient(line []byte, e wire.Envelope) {
 // clientRequest remembers a request, so that it is answered even if the agent ends.
 func (p *proxy) clientRequest(line []byte, e wire.Envelope, method string) {
 	key := wire.Key(e.ID.Of(line))
-	r := &request{id: e.ID.Of(line), method: method}
+	r := &request{number: p.heard, id: e.ID.Of(line), method: method}
 	if len(p.requests) < maxOpen {
 		p.requests[key] = r
 	}

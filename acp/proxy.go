@@ -54,12 +54,13 @@ type proxy struct {
 	life                  *child
 	chain                 *chain
 	background            group
-	heard                 bool // the editor has made a request
+	heard                 int // requests that the editor has made
 	end                   ending
 }
 
 // request is an open request of the editor.
 type request struct {
+	number  int // in the order they came
 	id      []byte
 	method  string
 	session *session
