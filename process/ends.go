@@ -148,7 +148,7 @@ func (e exit) outcome() registry.Outcome {
 		o.ExitCode, detail = &code, fmt.Sprintf("exit code: %d", e.Code)
 	}
 	if e.exceeded() {
-		o.Status, detail = registry.Failed, e.tooMuch()
+		o.Status, detail = registry.Failed, "out of memory"
 	}
 	switch e.Cause {
 	case causeStop:

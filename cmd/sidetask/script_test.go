@@ -33,6 +33,10 @@ func TestScripts(t *testing.T) {
 			"killdaemon": killDaemon,
 			"daemonends": func(ts *testscript.TestScript, _ bool, _ []string) { awaitEnd(ts, lockHolder(ts)) },
 			"onedaemon":  oneDaemon,
+			"inforce":    inForce,
+			"refused":    refused,
+			"mended":     mended,
+			"hup":        hup,
 		},
 	})
 }
