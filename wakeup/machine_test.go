@@ -25,9 +25,9 @@ import (
 
 // TestMachine drives registry and wakeup through random interleavings of all
 // calls by three sessions, the operator, three hosts and a producer, with
-// restarts in between, and compares them with the model after each step. It
-// pins what the single tests pin one by one (T1 to T103, T155, T162 to T168),
-// in company. SIDETASK_STEPS sets the number of steps; the soak takes 1000000.
+// restarts in between, and compares them with the model after each step: what
+// the single tests pin one by one, in company, and T104 of every snapshot.
+// SIDETASK_STEPS sets the number of steps; the soak takes 1000000.
 func TestMachine(t *testing.T) {
 	want := 20_000
 	if s := os.Getenv("SIDETASK_STEPS"); s != "" {
