@@ -12,6 +12,27 @@ import (
 	"sidetask/rpc/client"
 )
 
+// programs builds the two programs once for all.
+func programs(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	build := exec.Command("go", "build", "-o", dir, "./cmd/sidetask", "./cmd/sidetask-keeper")
+	build.Dir = ".."
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return dir
+}
+
+// TestDaemon is about the whole path: a real daemon and real clients. The stories of the
+// command line are in cmd/sidetask/testdata/script/config_*.txtar.
+func TestDaemon(t *testing.T) {
+	bin := programs(t)
+	t.Run("mounts under a live owner", func(t *testing.T) { mountsUnderALiveOwner(t, bin) })
+	t.Run("a wait keeps its deadline", func(t *testing.T) { waitKeepsItsDeadline(t, bin) })
+	t.Run("always one whole file", func(t *testing.T) { callsSeeOneWholeFile(t, bin) })
+}
+
 // realDaemon is one with a configuration of its own, and two connections to it.
 type realDaemon struct {
 	t        *testing.T
@@ -41,7 +62,9 @@ func startDaemon(t *testing.T, bin, content, scope string) *realDaemon {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*deadMan)
 	d := &realDaemon{t: t, ctx: ctx, config: home + "/config.toml", bells: make(chan rpc.InboxPending, 1000), token: rpc.As{Token: "00112233445566778899aabbccddeeff"}}
-	d.write(content)
+	if content != "" {
+		d.write(content)
+	}
 	sidetask("status") // starts it
 	t.Cleanup(func() {
 		cancel()

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/BurntSushi/toml"
 
@@ -39,17 +40,28 @@ type document struct {
 type reader struct {
 	name   string
 	src    string
+	lines  []int
 	errors Errors
 }
 
+// lineCol turns an offset into line and column, from 1, in characters.
+func (r *reader) lineCol(offset int) (line, col int) {
+	offset = min(max(offset, 0), len(r.src))
+	line, onStart := slices.BinarySearch(r.lines, offset)
+	if onStart {
+		line++
+	}
+	return line, utf8.RuneCountInString(r.src[r.lines[line-1]:offset]) + 1
+}
+
 func (r *reader) fail(at *node, format string, args ...any) {
-	line, col := lineCol(r.src, at.offset)
+	line, col := r.lineCol(at.offset)
 	r.errors = append(r.errors, Error{File: r.name, Line: line, Col: col, Message: fmt.Sprintf(format, args...)})
 }
 
 // origin is "file:line" of a key.
 func (r *reader) origin(at *node) string {
-	line, _ := lineCol(r.src, at.offset)
+	line, _ := r.lineCol(at.offset)
 	return fmt.Sprintf("%s:%d", r.name, line)
 }
 
@@ -60,6 +72,7 @@ func decode(name string, content []byte) document {
 		mounts: make(map[scope.Path]table),
 		single: make(map[string]table),
 	}
+	d.lines = lines(d.src)
 	if strings.TrimSpace(d.src) == "" {
 		d.fail(&node{}, "the file is empty: remove it to have the defaults, or write settings into it (sidetask config init shows all)")
 		return d

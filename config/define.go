@@ -16,7 +16,6 @@ type definition struct {
 	name     string
 	fallback any // the default: int64, bool, string or []string; nil = the key must be written
 	min, max int64
-	unit     string         // of a whole number, in the plural; may be empty
 	choices  []string       // of a text; empty = any that check lets pass
 	check    func(any) bool // what choices, min and max cannot say; may be nil
 	allowed  string         // what a value may be, in words
@@ -79,7 +78,7 @@ func whole(name string, fallback, least, most int64, unit string, field func(tar
 		allowed += " of " + unit
 	}
 	return definition{
-		name: name, fallback: fallback, min: least, max: most, unit: unit, field: field, doc: doc,
+		name: name, fallback: fallback, min: least, max: most, field: field, doc: doc,
 		allowed: fmt.Sprintf("%s, %d to %d", allowed, least, most),
 	}
 }

@@ -2,7 +2,6 @@ package config
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"github.com/BurntSushi/toml"
 )
@@ -45,11 +44,15 @@ func (n *node) grow(name string, offset int) *node {
 	return kid
 }
 
-// lineCol turns an offset into line and column, from 1, in characters.
-func lineCol(src string, offset int) (line, col int) {
-	before := src[:min(max(offset, 0), len(src))]
-	start := strings.LastIndexByte(before, '\n') + 1
-	return strings.Count(before, "\n") + 1, utf8.RuneCountInString(before[start:]) + 1
+// lines are the offsets at which the lines of a source begin.
+func lines(src string) []int {
+	starts := []int{0}
+	for i := range len(src) {
+		if src[i] == '\n' {
+			starts = append(starts, i+1)
+		}
+	}
+	return starts
 }
 
 // locate finds the keys of a source. It knows just as much TOML as it takes to

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"sidetask/config"
+	"sidetask/registry"
 	"sidetask/systemd"
 )
 
@@ -59,6 +60,16 @@ func isTerminal(w io.Writer) bool {
 	}
 	file, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// noteEnd logs the end of a task, under the attributes that are fields in the
+// journal. Neither label nor command: they may hold what is nobody else's.
+func (d *daemon) noteEnd(t registry.Task) {
+	attrs := []any{"task", t.ID, "owner", string(t.Owner), "scope", string(t.Scope), "status", string(t.Status)}
+	if t.Detail != nil {
+		attrs = append(attrs, "detail", *t.Detail)
+	}
+	d.log.Info("a task has ended", attrs...)
 }
 
 // logFile appends to a file and starts it anew when it is full.

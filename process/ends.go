@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"time"
 
 	"sidetask/registry"
 )
@@ -13,15 +14,27 @@ import (
 // watch on the folder of exit records. It looks after the watch is armed, so that
 // no end falls between; whatever was missed (an overflow) is found by the next look.
 func (p *Producer) watchExits() {
+	var look <-chan time.Time
+	told := p.exits
+	if p.watcher.Polling() {
+		ticker := time.NewTicker(lookEvery)
+		defer ticker.Stop()
+		look, told = ticker.C, nil
+	}
 	for {
 		p.scanExits()
 		select {
-		case <-p.exits.C:
+		case <-told:
+		case <-look:
 		case <-p.stop:
 			return
 		}
 	}
 }
+
+// lookEvery is how often the folder is looked at where inotify is not to be had.
+// Most ends are told by the end of the keeper all the same.
+const lookEvery = 250 * time.Millisecond
 
 // scanExits settles all kept tasks that have a record. Records of others stay:
 // their keepers' rows are not known yet (Recover).
@@ -88,6 +101,7 @@ func (p *Producer) keeperEnded(row registry.Row) {
 	_ = os.Remove(p.control(row)) // left by a keeper that was killed
 	switch {
 	case !last.ended:
+		p.sweep(row)
 		p.registry.Settle(row, lost("its keeper ended without a record of the command's end"))
 	case last.leftovers > 0:
 		p.registry.Changed(row)
@@ -134,7 +148,7 @@ func (e exit) outcome() registry.Outcome {
 		o.ExitCode, detail = &code, fmt.Sprintf("exit code: %d", e.Code)
 	}
 	if e.exceeded() {
-		o.Status, detail = registry.Failed, e.tooMuch()
+		o.Status, detail = registry.Failed, "out of memory"
 	}
 	switch e.Cause {
 	case causeStop:
@@ -143,7 +157,7 @@ func (e exit) outcome() registry.Outcome {
 		o.Status, detail = registry.Killed, fmt.Sprintf("timed out after %d ms", e.TimeoutMs)
 	}
 	if e.Dropped > 0 {
-		detail += fmt.Sprintf(", %d bytes of output lost (disk full)", e.Dropped)
+		detail += fmt.Sprintf(", %d bytes of output could not be written", e.Dropped)
 	}
 	o.Detail = &detail
 	return o

@@ -93,9 +93,9 @@ func (p *Producer) basis(c registry.Caller) (env map[string]string, cwd string) 
 }
 
 // identify sets what a command may know of sidetask: where it listens, and
-// which task it is: by its row, for there is no id yet when it starts. No id has a
-// slash in front.
+// which task it is: by its row, for there is no id yet when it starts. No id is
+// all digits.
 func (p *Producer) identify(env map[string]string, row registry.Row) {
 	env["SIDETASK_SOCKET"] = p.socket
-	env["SIDETASK_TASK"] = "/" + name(row)
+	env["SIDETASK_TASK"] = name(row)
 }

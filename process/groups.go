@@ -2,7 +2,6 @@ package process
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -57,12 +56,4 @@ func groupCPU(dir string) (int64, bool) {
 // of it was killed for that, and it did not end well.
 func (e exit) exceeded() bool {
 	return e.OutOfMemory && e.Cause == "" && (e.Code != 0 || e.Signal != 0)
-}
-
-// tooMuch is the detail of such an end.
-func (e exit) tooMuch() string {
-	if e.MemoryPeak > 0 {
-		return fmt.Sprintf("out of memory (at most %d MiB in use)", e.MemoryPeak>>20)
-	}
-	return "out of memory"
 }

@@ -205,3 +205,21 @@ func TestSocketSwept(t *testing.T) {
 		t.Errorf("ended %s by %q", ended.Status, ended.Signal)
 	}
 }
+
+// TestLoudLeftover: a task ends though what it left running goes on writing as
+// fast as it can, through a pipe or a terminal.
+func TestLoudLeftover(t *testing.T) {
+	w := newWorld(t)
+	w.settings.SpoolBytes = 1 << 20
+	for _, change := range []func(*Spec){func(*Spec) {}, terminal} {
+		task := w.wait(w.start("trap '' HUP; yes & sleep 0.2; exit 6", change))
+		w.is(task, registry.Completed, "exit code: 6")
+		if n := w.registry.Facts(task).Leftovers; n != 1 {
+			t.Errorf("%d leftovers, want the loud one", n)
+		}
+		if _, err := w.p.EndLeftovers(task.Row); err != nil {
+			t.Fatal(err)
+		}
+		w.gone(task)
+	}
+}

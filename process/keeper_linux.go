@@ -31,6 +31,11 @@ func startKeeper(binary string) (*spare, error) {
 	return &spare{conn: conn.(*net.UnixConn), pidfd: pidfd, pid: pid}, nil
 }
 
+// keeperEnv is all that a keeper has of an environment. It does one thing at a
+// time, and what little garbage it makes is collected only under pressure, so
+// that an idle keeper never wakes.
+var keeperEnv = []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=8MiB"}
+
 // fork starts the keeper's process, detached from all that is the daemon's.
 func fork(binary string, socket int) (pidfd, pid int, err error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
@@ -41,7 +46,7 @@ func fork(binary string, socket int) (pidfd, pid int, err error) {
 	pidfd = -1
 	pid, err = syscall.ForkExec(binary, []string{"sidetask-keeper"}, &syscall.ProcAttr{
 		Dir:   "/",
-		Env:   []string{"GOMAXPROCS=1"}, // a keeper does one thing at a time
+		Env:   keeperEnv,
 		Files: []uintptr{null.Fd(), null.Fd(), null.Fd(), uintptr(socket)},
 		Sys:   &syscall.SysProcAttr{Setsid: true, PidFD: &pidfd},
 	})
@@ -130,6 +135,25 @@ func killAndReap(pidfd int) {
 // terminate asks a keeper by signal to stop its command: where its control
 // socket does not answer.
 func terminate(pidfd int) error { return unix.PidfdSendSignal(pidfd, unix.SIGTERM, nil, 0) }
+
+// killMarked kills a process if it has the marks, and waits for its end. It is
+// pinned before it is looked at, so that it cannot be another one by then.
+func killMarked(pid int, marks [][]byte) bool {
+	pidfd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return false
+	}
+	defer closeFD(pidfd)
+	if !marked(pid, marks) || unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0) != nil {
+		return false
+	}
+	// What the kernel holds on to (a dead network disk) is not waited for long.
+	_, _ = unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, killWaitMs)
+	return true
+}
+
+// killWaitMs is how long a killed process may take to end.
+const killWaitMs = 1000
 
 func closeFD(fd int) {
 	if fd >= 0 {

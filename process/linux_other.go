@@ -31,6 +31,8 @@ func killAndReap(int) {}
 
 func terminate(int) error { return errNeedsLinux }
 
+func killMarked(int, [][]byte) bool { return false }
+
 func closeFD(int) {}
 
 type pids struct{}

@@ -55,6 +55,9 @@ func TestLeftovers(t *testing.T) {
 		if n := w.registry.Facts(task).Leftovers; n < 1 {
 			t.Errorf("%q left %d processes, want them shown", command, n)
 		}
+		if procs := w.registry.Facts(task).Leftovers; procs > 2 {
+			t.Errorf("%q: %d leftovers are told", command, procs)
+		}
 		if already, _, err := w.registry.Kill(w.context(), registry.AsOperator(), task.ID, nil); !already || err != nil {
 			t.Errorf("kill of an ended task: already %v, %v", already, err)
 		}
@@ -96,7 +99,7 @@ func TestKill(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			task := w.start(c.command)
 			w.until(task, "ready")
-			if already, stopping, err := w.registry.Kill(w.context(), registry.AsOperator(), task.ID, nil); already || err != nil || stopping.Status != registry.Stopping {
+			if already, stopping, err := w.registry.Kill(w.context(), registry.AsOperator(), task.ID, nil); already || err != nil || stopping.Status != registry.Stopping && stopping.Status != registry.Killed {
 				t.Fatalf("kill: already %v, %s, %v", already, stopping.Status, err)
 			}
 			ended := w.wait(task)
@@ -175,17 +178,37 @@ func TestRestart(t *testing.T) {
 }
 
 // TestKeeperKilled: a keeper that dies alone leaves `failed`, `lost: …`, never an
-// invented code, and its command does not run on unseen.
+// invented code, and nothing of its tree runs on unseen, whether or not a daemon
+// was there; other tasks' processes are left alone.
 func TestKeeperKilled(t *testing.T) {
 	w := newWorld(t)
-	task := w.start("echo $$ ready; sleep 1000")
-	w.until(task, "ready")
-	pids := w.read(task)
-	if err := syscall.Kill(w.keeperOf(task), syscall.SIGKILL); err != nil {
+	other := w.start("sleep 1000 & echo $$ $! ready; wait")
+	const command = "setsid bash -c 'sleep 1000 & echo $! $$; wait' & sleep 0.1; echo $$ ready; sleep 1000"
+	now, later := w.start(command), w.start(command)
+	for _, task := range []registry.Task{other, now, later} {
+		w.until(task, "ready")
+	}
+	otherPids := strings.Fields(w.read(other))[:2]
+	nowPids, laterPids := w.read(now), w.read(later)
+	if err := syscall.Kill(w.keeperOf(now), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	w.is(w.wait(task), registry.Failed, "lost: its keeper ended without a record of the command's end")
-	for _, pid := range alivePIDs(pids) {
-		awaitGone(t, pid)
+	w.is(w.wait(now), registry.Failed, "lost: its keeper ended without a record of the command's end")
+	if alive := alivePIDs(nowPids); len(alive) > 0 {
+		t.Errorf("%v run on", alive)
+	}
+	keeper := w.keeperOf(later)
+	w.end()
+	if err := syscall.Kill(keeper, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	awaitGone(t, keeper)
+	w.begin()
+	w.is(w.wait(later), registry.Failed, "lost: neither its keeper nor a record of its end is there")
+	if alive := alivePIDs(laterPids); len(alive) > 0 {
+		t.Errorf("%v run on", alive)
+	}
+	if alive := alivePIDs(strings.Join(otherPids, " ")); len(alive) != 2 {
+		t.Errorf("of another task's processes %v only %v live", otherPids, alive)
 	}
 }

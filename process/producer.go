@@ -28,8 +28,9 @@ type Options struct {
 	Keeper   string // path of the sidetask-keeper binary
 	Socket   string // for SIDETASK_SOCKET; empty: that of Paths
 	Settings func() Settings
-	Groups   Groups       // nil = none: a kill walks the tree
-	Log      *slog.Logger // nil = discard
+	Groups   Groups         // nil = none: a kill walks the tree
+	Log      *slog.Logger   // nil = discard
+	watcher  *spool.Watcher // nil: a new one
 }
 
 // Producer runs commands. It implements [registry.Producer].
@@ -43,7 +44,7 @@ type Producer struct {
 	log      *slog.Logger
 	waiting  int64 // see waitingMs
 	watcher  *spool.Watcher
-	exits    *spool.Watch
+	exits    <-chan struct{} // the folder of exit records changed; nil where we poll
 	pids     *pids
 	spare    *spares
 
@@ -108,8 +109,13 @@ func Open(o Options) (*Producer, error) {
 		return nil, fmt.Errorf("watch keepers: %w", err)
 	}
 	p.spare = newSpares(p.keeper)
-	p.watcher = spool.NewWatcher()
-	p.exits = p.watcher.Watch(o.Paths.Exits())
+	p.watcher = o.watcher
+	if p.watcher == nil {
+		p.watcher = spool.NewWatcher()
+	}
+	if !p.watcher.Polling() {
+		p.exits = p.watcher.Watch(o.Paths.Exits()).C // until the watcher is closed
+	}
 	p.done.Go(p.pids.run)
 	p.done.Go(p.watchExits)
 	return p, nil
@@ -148,7 +154,6 @@ func (p *Producer) Close() error {
 	p.mu.Unlock()
 	close(p.stop)
 	p.spare.close()
-	p.exits.Close()
 	err := errors.Join(p.pids.close(), p.watcher.Close())
 	p.done.Wait()
 	p.mu.Lock()

@@ -36,12 +36,16 @@ func (p *Producer) recoverTask(r registry.Recovered) error {
 	if err != nil {
 		return err
 	}
+	if !locked {
+		p.bury(row)
+	}
 	e, recorded := p.anyRecord(row)
 	if !locked && !recorded {
 		if r.Starting {
 			p.removeAll(row)
 			return p.registry.Drop(row)
 		}
+		p.sweep(row)
 		why := "neither its keeper nor a record of its end is there"
 		if p.otherBoot(row) {
 			why = "the machine was restarted"
@@ -62,6 +66,7 @@ func (p *Producer) recoverTask(r registry.Recovered) error {
 	case recorded:
 		p.settleRecovered(row, e)
 	case !adopted:
+		p.sweep(row)
 		p.registry.Settle(row, lost("its keeper ended without a record of the command's end"))
 	case r.Task.Status == registry.Stopping:
 		// The ask may not have reached the keeper; a second one changes nothing.
@@ -160,7 +165,11 @@ func (p *Producer) adoptLeftovers(row registry.Row) {
 	if _, ok := p.find(row); ok {
 		return
 	}
-	if locked, err := busy(p.lockFile(row)); err != nil || !locked || !p.adopt(row) {
+	locked, err := busy(p.lockFile(row))
+	if err == nil && !locked {
+		p.bury(row)
+	}
+	if err != nil || !locked || !p.adopt(row) {
 		return
 	}
 	e, _ := p.anyRecord(row)
@@ -170,6 +179,21 @@ func (p *Producer) adoptLeftovers(row registry.Row) {
 		k.ended, k.leftovers = true, max(e.Leftovers, 1)
 		close(k.settled)
 	}
+}
+
+// bury reaps a keeper that ended while nobody listened: after a restart in place
+// it may still be this process's child.
+func (p *Producer) bury(row registry.Row) {
+	a, err := p.signed(row)
+	if err != nil {
+		return
+	}
+	pidfd, err := openKeeper(a)
+	if err != nil {
+		return // gone for good
+	}
+	reap(pidfd)
+	closeFD(pidfd)
 }
 
 // removeUnknown deletes what lies on disk for rows that the registry does not

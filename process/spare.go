@@ -139,13 +139,16 @@ func (k *spare) hand(j *job, lock *os.File) (report, error) {
 	if err := k.conn.SetDeadline(time.Now().Add(handTimeout)); err != nil {
 		return r, err
 	}
-	length := binary.BigEndian.AppendUint32(nil, uint32(len(text)))
-	if _, _, err := k.conn.WriteMsgUnix(length, syscall.UnixRights(int(lock.Fd())), nil); err != nil {
+	framed := append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...)
+	// The lock goes with the first byte; what the socket does not take at once follows.
+	n, _, err := k.conn.WriteMsgUnix(framed, syscall.UnixRights(int(lock.Fd())), nil)
+	if err == nil && n < len(framed) {
+		_, err = k.conn.Write(framed[n:])
+	}
+	if err != nil {
 		return r, err
 	}
-	if _, err := k.conn.Write(text); err != nil {
-		return r, err
-	}
+	length := make([]byte, 4)
 	if _, err := io.ReadFull(k.conn, length); err != nil {
 		return r, fmt.Errorf("it ended: %w", err)
 	}

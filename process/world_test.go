@@ -13,6 +13,7 @@ import (
 	"sidetask/paths"
 	"sidetask/registry"
 	"sidetask/scope"
+	"sidetask/spool"
 	"sidetask/store"
 
 	"go.uber.org/goleak"
@@ -22,6 +23,9 @@ import (
 var keeperBinary string
 
 func TestMain(m *testing.M) {
+	if dir := os.Getenv(crashDir); dir != "" {
+		crashingDaemon(dir) // until it is killed
+	}
 	dir, err := os.MkdirTemp("", "keeper")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -52,6 +56,7 @@ type world struct {
 	settings Settings
 	paths    paths.Paths
 	keeper   string
+	watcher  *spool.Watcher // nil: the producer's own
 	registry *registry.Registry
 	p        *Producer
 }
@@ -62,15 +67,8 @@ func newWorld(t testing.TB) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{
-		TB: t,
-		settings: Settings{
-			Shell: "bash", SpoolBytes: 64 << 20, KeepHeadBytes: 1 << 20, StopGraceMs: 3000, CleanOutput: true,
-		},
-		paths:  paths.Paths{State: filepath.Join(dir, "s"), Runtime: filepath.Join(dir, "r")},
-		keeper: keeperBinary,
-	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	w := worldIn(t, dir)
 	w.begin()
 	t.Cleanup(func() {
 		w.killAll()
@@ -79,15 +77,34 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
+// worldIn is a world on a state that may be there already.
+func worldIn(t testing.TB, dir string) *world {
+	w := &world{
+		TB: t,
+		settings: Settings{
+			Shell: "bash", SpoolBytes: 64 << 20, KeepHeadBytes: 1 << 20, StopGraceMs: 3000, CleanOutput: true,
+		},
+		paths:  paths.Paths{State: filepath.Join(dir, "s"), Runtime: filepath.Join(dir, "r")},
+		keeper: keeperBinary,
+	}
+	return w
+}
+
 // begin starts the rooms, as a daemon does.
 func (w *world) begin() {
 	w.Helper()
-	if err := os.MkdirAll(w.paths.State, 0o700); err != nil {
+	if err := w.open(); err != nil {
 		w.Fatal(err)
+	}
+}
+
+func (w *world) open() error {
+	if err := os.MkdirAll(w.paths.State, 0o700); err != nil {
+		return err
 	}
 	db, err := store.Open(w.paths.Database())
 	if err != nil {
-		w.Fatal(err)
+		return err
 	}
 	w.registry, err = registry.Open(registry.Options{
 		Store:  db,
@@ -98,7 +115,7 @@ func (w *world) begin() {
 		},
 	})
 	if err != nil {
-		w.Fatal(err)
+		return err
 	}
 	w.p, err = Open(Options{
 		Registry: w.registry,
@@ -106,14 +123,13 @@ func (w *world) begin() {
 		Keeper:   w.keeper,
 		Socket:   "/run/example/sidetask.sock",
 		Settings: func() Settings { return w.settings },
+		watcher:  w.watcher,
 	})
 	if err != nil {
-		w.Fatal(err)
+		return err
 	}
 	w.registry.AddProducer(Name, w.p)
-	if err := w.p.Recover(); err != nil {
-		w.Fatal(err)
-	}
+	return w.p.Recover()
 }
 
 // end stops the rooms and leaves the commands alone.

@@ -39,7 +39,7 @@ type tool struct {
 	properties        []property
 }
 
-const taskID = "Id returned by the tool that started the work."
+const taskID = "Id from the tool that started it."
 
 // tools are all tools (BEHAVIOUR T111–T114 with the table's row on them). Their
 // texts stand at the head of each request of a model: a changed byte costs its
@@ -47,12 +47,12 @@ const taskID = "Id returned by the tool that started the work."
 var tools = []tool{
 	{
 		name:        toolStart,
-		description: "Run a shell command in the background. Returns its task id at once; the command keeps running after your turn ends, and you are told when it finishes.",
+		description: "Run a shell command in the background. Returns its task id at once; the command outlives your turn, and you are told when it finishes.",
 		properties: []property{
 			{name: "command", kind: "string", required: true, description: "Shell command."},
-			{name: "label", kind: "string", description: "Name shown in lists; default: the command."},
+			{name: "label", kind: "string", description: "Name in lists; default: the command."},
 			{name: "cwd", kind: "string", description: "Working directory; default: the session's."},
-			{name: "timeout_ms", kind: "number", description: "Kill the command after this time; default as configured."},
+			{name: "timeout_ms", kind: "number", description: "Kill it after this long; default as configured."},
 		},
 	},
 	{
@@ -61,7 +61,7 @@ var tools = []tool{
 		description: "Read a background task: of a stream task only what is new since the last read, of a final-output task its result once it has ended. Every answer ends with [status: ...]. Blocks only if wait is true, up to the configured cap.",
 		properties: []property{
 			{name: "task_id", kind: "string", required: true, description: taskID},
-			{name: "wait", kind: "boolean", description: "Block until the task ends or the time is over (then [status: running]; the task lives on)."},
+			{name: "wait", kind: "boolean", description: "Block until it ends or time is up (then [status: running]; the task lives on)."},
 			{name: "timeout_ms", kind: "number", description: "Longest wait, only with wait; default and cap as configured."},
 			{name: "until", kind: "string", description: "RE2 pattern; with wait, return as soon as new output matches."},
 			{name: "from", kind: "string", only: "start", description: "Read again from the beginning."},
@@ -74,7 +74,7 @@ var tools = []tool{
 	},
 	{
 		name:        toolKill,
-		description: "Ask a background task to stop. Returns at once; the task is settled as killed when its work has really stopped.",
+		description: "Ask a background task to stop. Returns at once; it settles as killed when its work has really stopped.",
 		properties: []property{
 			{name: "task_id", kind: "string", required: true, description: taskID},
 			{name: "reason", kind: "string", description: "Short; logged and passed on."},
@@ -86,7 +86,7 @@ var tools = []tool{
 const instructions = "Background tasks: start long work with task_start and keep track of every id you start. " +
 	"You are told in this session when a task finishes, so do not poll or sleep on one. " +
 	"Go on with independent work, do not repeat what a running task is doing, or end your turn. " +
-	"Before your final answer collect every task that is still relevant with task_output (wait: true only when you are truly blocked on it), " +
+	"Before your final answer collect every task that is still relevant with task_output (wait: true only when truly blocked), " +
 	"and task_kill those that no longer matter."
 
 // Tools are the model's tools, in their fixed order. The result is the caller's.

@@ -6,7 +6,7 @@ service=sidetask.service socket=sidetask.socket
 # All of them, in this order: each leaves a service that runs. CHECKS="check_install check_stop" runs a few.
 checks() {
   local check
-  for check in ${CHECKS:-check_package check_install check_activation check_tasks check_reload check_restart check_editor check_failure check_binary check_stop check_drain check_configuration check_uninstall}; do
+  for check in ${CHECKS:-check_package check_install check_activation check_tasks check_reload check_restart check_editor check_failure check_binary check_stop check_drain check_configuration check_repair check_uninstall}; do
     $check
   done
 }
@@ -74,7 +74,7 @@ check_activation() {
   want "the socket stays when the service stops" '^active$' "$(prop $socket ActiveState)"
   want "... which is not running" '^inactive$' "$(prop $service ActiveState)"
   start=$(now)
-  want "the first client starts it: $(st run --wait true && echo "$(($(now) - start)) ms")" '^active$' "$(prop $service ActiveState)"
+  want "the first client starts it: $(only run --wait true > /dev/null && echo "$(($(now) - start)) ms")" '^active$' "$(prop $service ActiveState)"
   want "STATUS= says tasks and owners" 'tasks running, [0-9]+ owners' "$(prop $service StatusText)"
   out=$(user sidetask daemon 2>&1)
   want "never two daemons: a second one ends (status 75)" '^75$' "$?"
@@ -103,6 +103,7 @@ check_tasks() {
   st wait "$id" > /dev/null
   await 10 sh -c "journalctl _UID=$uid SYSLOG_IDENTIFIER=sidetask --no-pager -q -o cat | grep -q serving"
   out=$(journalctl "_SYSTEMD_USER_UNIT=$service" -o json --no-pager -q)
+  yes "a task's end is in the journal, under its id" await 10 sh -c "journalctl _UID=$uid TASK=$id OWNER=operator SCOPE=/ --no-pager -q -o cat | grep -q 'a task has ended.*exit code: 0'"
   want "the daemon's log is in the journal, with levels" '"PRIORITY":"6".*|"MESSAGE":"serving' "$out"
   lacks "... without times of its own" '"MESSAGE":"[^"]*(time=|\\"time\\"|[0-9]{2}:[0-9]{2}:[0-9]{2})' "$out"
 }
@@ -196,6 +197,7 @@ check_binary() {
   want "... keeps the process" "^$before\$" "$(pid)"
   want "... and the service" '^active$' "$(prop $service ActiveState)"
   goes_on "... and the task" "$id"
+  want "... and the control groups" '/sidetask.service/task-' "$(only run -f -- cat /proc/self/cgroup)"
   want "doctor finds nothing wrong" '^0$' "$(st doctor > "$work/doctor"; echo $?)"
   lacks "... at all" '^error' "$(cat "$work/doctor")"
   st kill "$id" > /dev/null
@@ -224,7 +226,7 @@ check_drain() {
   local id start
   user mkdir -p "$home/.config/sidetask"
   user tee "$home/.config/sidetask/config.toml" > /dev/null <<< $'[daemon]\nonStop = "cancel"\n[commands]\nstopGraceMs = 5000'
-  drop_in '[Service]' TimeoutStopSec=2s
+  drop_in '[Service]' TimeoutStopSec=2s WatchdogSec=2s
   ctl restart $service
   id=$(st run -c 'trap "" TERM; while echo tick; do sleep 0.1; done')
   await 5 more_lines "$id" 1
@@ -243,11 +245,11 @@ check_configuration() {
   user mkdir -p "$home/.config/sidetask"
   user tee "$home/.config/sidetask/config.toml" > /dev/null <<< $'[commands]\npidsMax = 100'
   ctl reload $service
-  out=$(st run -- true)
   if grep -qw pids "/sys/fs/cgroup$um/app.slice/cgroup.controllers"; then
-    want "pidsMax: a scope of its own" '^bash-' "$out"
+    check_limits
   else
-    want "pidsMax without its controller refuses a start" 'pidsMax \(controller pids\) cannot be enforced here' "$out"
+    want "pidsMax without its controller refuses a start" 'pidsMax \(controller pids\) cannot be enforced here' "$(st run -- true)"
+    printf '%6s      NOTE  %s\n' '' "limits themselves are untested here: version 1 has the controllers (scripts/test-systemd-vm has them)"
   fi
   ctl stop $service
   user tee "$home/.config/sidetask/config.toml" > /dev/null <<< 'nonsense = 1'
@@ -258,6 +260,51 @@ check_configuration() {
   user rm "$home/.config/sidetask/config.toml"
   want "corrected, the next client starts it" '^active$' "$(st run --wait true; prop $service ActiveState)"
 }
+
+# Limits where the controllers are: scripts/test-systemd-vm.
+check_limits() {
+  local id out
+  want "pidsMax: a command in a scope of its own" '/sidetask-[0-9]+-[0-9]+\.scope$' "$(only run -f -- grep 0:: /proc/self/cgroup)"
+  out=$(st run -f -c 'for i in $(seq 200); do sleep 5 & done; wait')
+  want "... which it cannot outgrow" 'Resource temporarily unavailable' "$out"
+  user tee "$home/.config/sidetask/config.toml" > /dev/null <<< $'[commands]\nmemoryMax = "64M"\ncpuMax = "20%"'
+  yes "memoryMax and cpuMax by reload" ctl reload $service
+  id=$(only run -c 'x=a; while :; do x=$x$x; done')
+  st wait "$id" > /dev/null
+  want "... a command out of memory is said to be" '^failed out of memory' "$(state "$id")"
+  want "... with its peak" '^6[0-9]{7}$' "$(st ls -a --json | jq -r --arg id "$id" '.tasks[] | select(.id == $id) | .rssMax')"
+  id=$(only run -c 'x=; for i in 1 2 3; do bash -c "y=a; while :; do y=\$y\$y; done"; done; echo survived')
+  st wait "$id" > /dev/null
+  want "... one that gets over it is not" '^completed exit code: 0' "$(state "$id")"
+  id=$(only run --timeout 3s -c 'while :; do :; done')
+  st wait "$id" > /dev/null
+  want "... a busy loop gets a fifth of a processor" '^([1-9]|[0-9]{2}|[1-9][0-9]{2}|1[0-4][0-9]{2})$' "$(st ls -a --json | jq -r --arg id "$id" '.tasks[] | select(.id == $id) | .cpuMs')"
+  id=$(only run -c 'while echo tick; do sleep 0.1; done')
+  ctl restart $service
+  goes_on "... a command in a scope goes on over a restart" "$id"
+  st kill "$id" > /dev/null
+  st wait "$id" > /dev/null
+  yes "... and its scope is gone with it" await 10 sh -c "! ls -d /sys/fs/cgroup$um/app.slice/sidetask-*.scope 2> /dev/null"
+}
+
+# A service that cannot run at all is given up, and so is its socket; clients help themselves. install repairs it.
+check_repair() {
+  local id out
+  ctl stop $service
+  drop_in '[Service]' ExecStart= ExecStart=/bin/false
+  st ls > /dev/null
+  yes "a service that cannot run is given up" await 20 failed
+  out=$(st doctor)
+  want "... doctor says so, and what to do" 'sidetask.socket has failed .*service-start-limit-hit|sidetask.service has failed' "$out"
+  want "... with the command for it" "reset-failed 'sidetask\.\*'" "$out"
+  id=$(only run -c 'while echo tick; do sleep 0.1; done')
+  want "... a client starts a daemon instead" '"supervisor": "autostart"' "$(st status --json)"
+  user rm -r "$home/.config/systemd/user/$service.d"
+  want "install --systemd repairs it" 'the daemon runs as a service' "$(st install --systemd)"
+  goes_on "... with the task" "$id"
+  st kill "$id" > /dev/null
+}
+failed() { [ "$(prop $socket ActiveState)" = failed ]; }
 
 check_uninstall() {
   local out id

@@ -32,13 +32,16 @@ type Watch struct {
 
 // NewWatcher takes one inotify instance, or polls where it gets none.
 func NewWatcher() *Watcher {
-	w := &Watcher{watches: make(map[string]map[*Watch]struct{})}
+	w := NewPoller()
 	if n, err := newNotifier(); err == nil {
 		w.notify = n
 		w.done.Go(func() { n.run(w.changed) })
 	}
 	return w
 }
+
+// NewPoller makes a watcher that does without inotify.
+func NewPoller() *Watcher { return &Watcher{watches: make(map[string]map[*Watch]struct{})} }
 
 // Polling reports whether inotify was not to be had.
 func (w *Watcher) Polling() bool { return w.notify == nil }

@@ -14,7 +14,7 @@ func watchers(t *testing.T) map[string]*Watcher {
 	if told.Polling() {
 		t.Fatal("no inotify here")
 	}
-	polls := &Watcher{watches: make(map[string]map[*Watch]struct{})}
+	polls := NewPoller()
 	if !polls.Polling() {
 		t.Fatal("a watcher without inotify does not say that it polls")
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 const (
@@ -22,7 +23,8 @@ const (
 // Groups makes a control group (cgroups(7), version 2) for each command, below
 // the one that the service manager delegated to this service. No controller is
 // enabled in it: killing everything and counting CPU time need none, and with one a
-// restart fails before systemd 254 while commands still live here.
+// restart fails before systemd 254 while commands still live here. Whoever has a command born into
+// its group reads, kills and removes it; what was left is removed at the next start.
 type Groups struct {
 	root string // the folder of the service's own group
 	path string // the same as the kernel names it, from the mount on
@@ -93,11 +95,28 @@ func (g *Groups) sweep() error {
 		return err
 	}
 	for _, dir := range dirs {
-		if usage, err := GroupUsage(dir); err == nil && !usage.Populated {
-			if err := RemoveGroup(dir); err != nil {
-				return err
-			}
+		if err := removeEmpty(dir); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// removeEmpty removes a group in which nobody lives, and the empty ones that a
+// command made below it. One that is gone, or lived in, is no error.
+func removeEmpty(dir string) error {
+	below, err := filepath.Glob(filepath.Join(dir, "*", "cgroup.procs"))
+	if err != nil {
+		return err
+	}
+	for _, procs := range below {
+		if err := removeEmpty(filepath.Dir(procs)); err != nil {
+			return err
+		}
+	}
+	err = syscall.Rmdir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.EBUSY) && !errors.Is(err, syscall.ENOTEMPTY) {
+		return fmt.Errorf("remove control group %s: %w", dir, err)
 	}
 	return nil
 }

@@ -54,12 +54,10 @@ func checkGroup(t *testing.T, g *Groups, l Limits) {
 	}
 	cmd := inGroup(t, dir, `setsid sleep 600 & echo; exec sleep 600`)
 	done()
-	if err := KillGroup(dir); err != nil {
-		t.Error(err)
-	}
+	killGroup(t, dir)
 	_ = cmd.Wait() // killed
 	awaitEmpty(t, dir)
-	if err := RemoveGroup(dir); err != nil {
+	if err := removeEmpty(dir); err != nil {
 		t.Error(err)
 	}
 }
@@ -87,15 +85,13 @@ func checkScope(t *testing.T, g *Groups) {
 			t.Errorf("%s: no %s in %s (%v)", unit, want, out, err)
 		}
 	}
-	if err := KillGroup(dir); err != nil {
-		t.Error(err)
-	}
+	killGroup(t, dir)
 	_ = cmd.Wait() // killed
 	// The manager removes it, or we do, whoever sees first that it is empty.
 	if _, err := os.Stat(dir); err == nil {
 		awaitEmpty(t, dir)
 	}
-	if err := RemoveGroup(dir); err != nil {
+	if err := removeEmpty(dir); err != nil {
 		t.Error(err)
 	}
 }

@@ -46,11 +46,6 @@ func (s *Service) Extend(by time.Duration) error {
 	return s.send("EXTEND_TIMEOUT_USEC=" + strconv.FormatInt(by.Microseconds(), 10))
 }
 
-// MainPID tells that another process is the service's main one from now on.
-func (s *Service) MainPID(pid int) error {
-	return s.send("MAINPID=" + strconv.Itoa(pid))
-}
-
 // Alive feeds the watchdog once. See [Service.Watch].
 func (s *Service) Alive() error {
 	return s.send(daemon.SdNotifyWatchdog)

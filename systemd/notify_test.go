@@ -83,7 +83,6 @@ func TestNotify(t *testing.T) {
 		{"a long status", func() error { return s.Status(strings.Repeat("é", 300)) }, "STATUS=(é){126}…"},
 		{"stopping", func() error { return s.Stopping("3 tasks end") }, `STOPPING=1\nSTATUS=3 tasks end`},
 		{"extend", func() error { return s.Extend(1500 * time.Millisecond) }, `EXTEND_TIMEOUT_USEC=1500000`},
-		{"main pid", func() error { return s.MainPID(42) }, `MAINPID=42`},
 		{"watchdog", s.Alive, `WATCHDOG=1`},
 	} {
 		if err := c.send(); err != nil {
@@ -168,6 +167,9 @@ func TestProlong(t *testing.T) {
 		(&Service{notify: path}).Prolong(ctx, slog.New(slog.DiscardHandler))
 	}()
 	if got := messages.next(t); got != "EXTEND_TIMEOUT_USEC=15000000" {
+		t.Errorf("sent %q", got)
+	}
+	if got := messages.next(t); got != "WATCHDOG=1" {
 		t.Errorf("sent %q", got)
 	}
 	cancel()

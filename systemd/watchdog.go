@@ -2,6 +2,7 @@ package systemd
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 )
@@ -55,19 +56,26 @@ const (
 	// two may be late before the manager loses its patience.
 	prolongBy    = 15 * time.Second
 	prolongEvery = 5 * time.Second
+	// prolongMost is when it is taken for a hang after all.
+	prolongMost = 10 * time.Minute
 )
 
 // Prolong asks for more time, at once and again and again, until ctx ends: for
-// a start that has much to recover and a stop that waits for tasks to end. The caller
-// owns the goroutine that it runs in.
+// a start that has much to recover and a stop that waits for tasks to end. In a
+// restart in place the watchdog runs on meanwhile, and is fed, too. After ten minutes it
+// gives up. The caller owns the goroutine that it runs in.
 func (s *Service) Prolong(ctx context.Context, log *slog.Logger) {
 	if s == nil || s.notify == "" {
 		return
 	}
-	tick := time.NewTicker(prolongEvery)
+	every := prolongEvery
+	if s.watchdog > 0 {
+		every = min(every, s.watchdog/3)
+	}
+	tick := time.NewTicker(every)
 	defer tick.Stop()
-	for {
-		if err := s.Extend(prolongBy); err != nil {
+	for start := time.Now(); time.Since(start) < prolongMost; {
+		if err := errors.Join(s.Extend(prolongBy), s.Alive()); err != nil {
 			log.Warn("no more time could be asked for", "err", err)
 		}
 		select {
@@ -76,4 +84,5 @@ func (s *Service) Prolong(ctx context.Context, log *slog.Logger) {
 		case <-tick.C:
 		}
 	}
+	log.Error("this takes too long: the service manager is not asked for more time", "after", prolongMost)
 }

@@ -190,7 +190,7 @@ func (p *pass) kill() (rendering, error) {
 	if err != nil {
 		return rendering{}, err
 	}
-	p.task, p.already = &task, already
+	p.task = &task
 	outcome := outcomeRequested
 	if already {
 		outcome = outcomeFinished

@@ -21,7 +21,6 @@ type pass struct {
 	task  *registry.Task // what the call is about, looked up first (T145, T146)
 
 	receipts []*registry.Receipt
-	already  bool
 }
 
 // state is the result as it stands between two stages.
@@ -252,7 +251,7 @@ func (p *pass) final(s *state) Result {
 	if s.content == nil {
 		s.content = []Block{}
 	}
-	result := Result{Content: s.content, IsError: s.isError, Err: s.err, Receipts: p.receipts, Task: p.task, Replaced: s.given, Already: p.already}
+	result := Result{Content: s.content, IsError: s.isError, Err: s.err, Receipts: p.receipts, Task: p.task, Replaced: s.given}
 	if !s.isError {
 		result.Value = boundedValue(s.rendering, limit)
 	}

@@ -143,8 +143,6 @@ type Result struct {
 	Task *registry.Task
 	// Replaced: the value is a policy's.
 	Replaced bool
-	// Already tells of a task_kill that the task had ended before.
-	Already bool
 }
 
 // ErrDenied is the error of a call that a policy denied or blocked.

@@ -39,7 +39,7 @@ func TestMachine(t *testing.T) {
 		}
 		want = n
 	}
-	if err := flag.Set("rapid.steps", "60"); err != nil {
+	if err := flag.Set("rapid.steps", "200"); err != nil {
 		t.Fatal(err)
 	}
 	dir, steps := t.TempDir(), 0
@@ -48,6 +48,9 @@ func TestMachine(t *testing.T) {
 			rapid.Check(noDeadline{t}, func(rt *rapid.T) {
 				m := newMachine(rt, dir)
 				defer m.close()
+				for i := range m.owners {
+					m.register(i, i, false, nil)
+				}
 				rt.Repeat(m.actions())
 				steps += m.step
 			})

@@ -6,7 +6,8 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"runtime/debug"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -16,13 +17,13 @@ import (
 const jobFD = 3
 
 func main() {
-	// One thread does all the work: poll, copy, signal. What little garbage it
-	// makes is collected only under pressure, so that an idle keeper never wakes.
+	signals := handleSignals()
+	// One thread does all the work: poll, copy, signal. It is the one that the
+	// command is tied to (PDEATHSIG).
 	runtime.LockOSThread()
-	debug.SetGCPercent(-1)
-	debug.SetMemoryLimit(8 << 20)
-	signals := defaultSignals()
 	isolate()
+	rehearse()
+	me := introduce()
 	j, lock, err := receive(jobFD)
 	if err != nil {
 		os.Exit(1)
@@ -30,7 +31,7 @@ func main() {
 	if j == nil {
 		return // a spare that is not needed any more
 	}
-	k := &keeper{job: j, lock: lock, signals: signals}
+	k := &keeper{job: j, lock: lock, signals: signals, me: me}
 	if !k.start(jobFD) {
 		return
 	}
@@ -51,15 +52,16 @@ func isolate() {
 	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &none, nil)
 }
 
-// defaultSignals makes every signal one that this process handles: exec sets
-// those to their default in the command, also those that were ignored in the
-// keeper's starter (nohup). The keeper itself survives all but SIGKILL; it wakes
-// for an ended child, and SIGTERM or SIGINT stop its command.
-func defaultSignals() *signals {
+// handleSignals makes sure that no signal is ignored in the command: those that
+// a process handles get their default action at exec, those that were ignored in
+// the keeper's starter (nohup) would stay so. The keeper itself survives a hang-up
+// and a file size limit (the write fails then); it wakes for an ended child, and SIGTERM stops its command. Not simply all
+// signals: each costs a start many microseconds.
+func handleSignals() *signals {
 	s := &signals{child: make(chan os.Signal, 1), stop: make(chan os.Signal, 1)}
-	signal.Notify(make(chan os.Signal, 1)) // all; nobody listens
 	signal.Notify(s.child, syscall.SIGCHLD)
-	signal.Notify(s.stop, syscall.SIGTERM, syscall.SIGINT)
+	signal.Notify(s.stop, syscall.SIGTERM)
+	signal.Notify(make(chan os.Signal, 1), append(ignored(), syscall.SIGHUP, syscall.SIGXFSZ)...) // nobody listens
 	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
 		fd = -1
@@ -68,6 +70,27 @@ func defaultSignals() *signals {
 	s.asked = make(chan struct{}, 1)
 	go s.forward()
 	return s
+}
+
+// ignored lists the signals that this process was started with as ignored.
+func ignored() []os.Signal {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return nil
+	}
+	_, rest, _ := strings.Cut(string(text), "\nSigIgn:\t")
+	line, _, _ := strings.Cut(rest, "\n")
+	mask, err := strconv.ParseUint(line, 16, 64)
+	if err != nil {
+		return nil
+	}
+	var list []os.Signal
+	for n := range 64 {
+		if mask&(1<<n) != 0 {
+			list = append(list, syscall.Signal(n+1))
+		}
+	}
+	return list
 }
 
 // signals turns signals into something that poll waits for.

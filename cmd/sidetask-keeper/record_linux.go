@@ -60,22 +60,19 @@ func (r *record) write(e exit) error {
 	return r.file.Close()
 }
 
+// introduce says who this keeper is.
+func introduce() alive {
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return alive{Format: format, Keeper: os.Getpid(), Start: startTime(os.Getpid()), Boot: strings.TrimSpace(string(boot))}
+}
+
 // sign writes who keeps the task into the locked file. Without it the keeper is
 // reached by its socket alone; so an error is none.
 func (k *keeper) sign() {
-	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	text, err := json.Marshal(alive{
-		Format:  format,
-		Keeper:  os.Getpid(),
-		Start:   startTime(os.Getpid()),
-		Boot:    strings.TrimSpace(string(boot)),
-		Command: k.command,
-		Input:   k.input != nil,
-		Group:   k.job.Group,
-	})
+	k.me.Command, k.me.Input, k.me.Group = k.command, k.input != nil, k.job.Group
+	text, err := json.Marshal(k.me)
 	if err != nil {
 		return
 	}
-	_ = unix.Ftruncate(k.lock, 0)
-	_, _ = unix.Pwrite(k.lock, text, 0)
+	_, _ = unix.Pwrite(k.lock, text, 0) // it only grows
 }

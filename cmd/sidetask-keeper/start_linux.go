@@ -17,6 +17,7 @@ type keeper struct {
 	job     *job
 	lock    int // held for as long as the keeper lives
 	signals *signals
+	me      alive
 
 	command int // pid, until it is reaped
 	pidfd   int // of the command; -1 where the kernel gives none, and after the end
@@ -27,6 +28,7 @@ type keeper struct {
 	input   *input        // nil: /dev/null
 	control *control
 	record  *record
+	memory  memory
 
 	cause    string
 	limit    time.Time // zero: no time limit
@@ -41,6 +43,7 @@ type keeper struct {
 // keep; a record says why.
 func (k *keeper) start(daemon int) bool {
 	k.pidfd = -1
+	k.memory.watch(k.job.Group)
 	k.sign() // a new daemon can adopt from here on
 	err := k.prepare()
 	if err == nil {

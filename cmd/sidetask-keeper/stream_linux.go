@@ -34,7 +34,8 @@ type stream struct {
 	// again, and nothing more is read: the command waits, and nothing is lost.
 	pending []byte
 	retry   time.Time
-	dropped int64
+	discard bool  // the command has ended and the disk stays full: the rest is dropped
+	dropped int64 // bytes
 }
 
 // copy takes what is there, at most limit bytes, and says how much that was.
@@ -85,6 +86,10 @@ func (k *keeper) store(s *stream, data []byte) bool {
 	if err == nil {
 		return true
 	}
+	if s.discard {
+		s.dropped += int64(len(data) - n)
+		return true
+	}
 	s.pending = append([]byte(nil), data[n:]...)
 	s.retry = time.Now().Add(retryFull)
 	return false
@@ -122,15 +127,11 @@ func (s *stream) shut() {
 // drain copies what is in the stream now: the command's last words. It never
 // waits for the end of the stream, since others may hold it open and write on.
 func (k *keeper) drain(s *stream) {
-	if s.terminal {
-		for s.fd >= 0 && s.pending == nil {
-			if k.copy(s, pipeBytes) == 0 && !readable(s.fd, terminalRest) {
-				return
-			}
-		}
+	if !k.flush(s) || s.fd < 0 {
 		return
 	}
-	if s.fd < 0 {
+	if s.terminal {
+		k.drainTerminal(s)
 		return
 	}
 	left, err := unix.IoctlGetInt(s.fd, unix.TIOCINQ)
@@ -140,6 +141,18 @@ func (k *keeper) drain(s *stream) {
 			return
 		}
 		left -= int(n)
+	}
+}
+
+// drainTerminal does the same for a terminal, which cannot tell how much is in
+// it, and hands over a little late what was written last.
+func (k *keeper) drainTerminal(s *stream) {
+	for left := int64(pipeBytes); left > 0 && s.fd >= 0 && s.pending == nil; {
+		n := k.copy(s, left)
+		if n == 0 && !readable(s.fd, terminalRest) {
+			return
+		}
+		left -= n
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -28,15 +29,18 @@ func (p *program) mcp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	dir, err := os.Getwd()
-	if err != nil {
-		return fail("start it in a folder that exists", "find the working directory: %w", err)
-	}
-	err = mcp.Run(ctx, mcp.Options{
+	options := mcp.Options{
 		In: p.stdin, Out: p.stdout,
 		Socket: o.Socket, Token: os.Getenv("SIDETASK_TOKEN"), Version: o.Version, Autostart: o.Autostart,
-		Cwd: dir, Env: p.environment(),
-	})
+		Log: slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	}
+	if options.Token == "" { // where the tasks of an owner of its own run
+		options.Env = p.environment()
+		if options.Cwd, err = os.Getwd(); err != nil {
+			return fail("start it in a folder that exists", "find the working directory: %w", err)
+		}
+	}
+	err = mcp.Run(ctx, options)
 	if i, ok := stopped(ctx); ok {
 		return exit(i.status())
 	}

@@ -53,6 +53,34 @@ func TestDialRefused(t *testing.T) {
 	}
 }
 
+// The daemon ends between connect and its answer: the next one is asked.
+func TestDialLost(t *testing.T) {
+	s := newScripted(t)
+	done := make(chan error, 1)
+	go func() {
+		c, err := client.Dial(t.Context(), client.Options{Socket: s.socket})
+		if err == nil {
+			err = c.Close()
+		}
+		done <- err
+	}()
+	_ = s.acceptSilent().conn.Close()
+	s.accept()
+	if err := within(t, done, "Dial"); err != nil {
+		t.Errorf("Dial = %v after one lost connection", err)
+	}
+	go func() {
+		_, err := client.Dial(t.Context(), client.Options{Socket: s.socket})
+		done <- err
+	}()
+	for range 3 {
+		_ = s.acceptSilent().conn.Close()
+	}
+	if err := within(t, done, "Dial"); !errors.Is(err, client.ErrLost) {
+		t.Errorf("Dial = %v when all are lost, want ErrLost", err)
+	}
+}
+
 func TestDialOtherProtocol(t *testing.T) {
 	s := newScripted(t)
 	done := make(chan error, 1)

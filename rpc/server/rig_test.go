@@ -42,6 +42,7 @@ type rig struct {
 	daemon   *fakeDaemon
 	path     string
 	served   chan error
+	ended    chan struct{} // a value for each connection that is over and undone
 	stops    []func()
 }
 
@@ -95,8 +96,14 @@ func (g *rig) start(text string) {
 	g.daemon = &fakeDaemon{}
 	g.server = New(Engine{
 		Registry: g.registry, Wakeup: g.wakeup, Tools: g.tools, Outside: g.outside, Live: g.live, Daemon: g.daemon, Version: "test",
-		Log: slog.New(slog.NewTextHandler(g.t.Output(), nil)),
+		Log: slog.New(strictLog{slog.NewTextHandler(g.t.Output(), nil), g.t}),
 	})
+	g.ended = make(chan struct{}, 10_000)
+	gone, ended := g.server.gone, g.ended
+	g.server.gone = func(c *conn) {
+		gone(c)
+		ended <- struct{}{}
+	}
 	g.path = filepath.Join(g.dir, "s")
 	listener, err := Listen(g.path, paths.Private)
 	g.check(err)
@@ -143,6 +150,19 @@ func (g *rig) check(err error) {
 	if err != nil {
 		g.t.Fatal(err)
 	}
+}
+
+// strictLog fails the test where a method panics.
+type strictLog struct {
+	slog.Handler
+	t *testing.T
+}
+
+func (l strictLog) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level >= slog.LevelError {
+		l.t.Errorf("the server logs an error: %s", r.Message)
+	}
+	return l.Handler.Handle(ctx, r)
 }
 
 // fakeCommands "runs" commands: their output is what the test says.
