@@ -62,8 +62,8 @@ func (p *proxy) nextCall(s *session) {
 	s.calls = s.calls[1:]
 	s.calling = true
 	p.background.start(func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, callTime)
-		defer cancel()
+		// Without a limit of time: the answer to a claim that we gave up would
+		// take a lease with it. A lost connection ends it.
 		err := p.daemon.Call(ctx, c.method, c.params, c.result)
 		p.post(func() {
 			s.calling = false

@@ -23,6 +23,9 @@ func (g *Gaps) Add(l Line) {
 	}
 }
 
+// None reports whether no line with gaps is at hand.
+func (g *Gaps) None() bool { return len(g.byMark) == 0 }
+
 // Piece is a part of a line to be written.
 type Piece struct {
 	Bytes []byte
@@ -36,7 +39,7 @@ func PieceOf(b []byte) Piece {
 
 // Expand gives the line that a digest stands for, in pieces, and forgets its gaps.
 func (g *Gaps) Expand(line []byte) []Piece {
-	if len(g.byMark) == 0 {
+	if g.None() {
 		return []Piece{{Bytes: line}}
 	}
 	var out []Piece
@@ -52,7 +55,7 @@ func (g *Gaps) Expand(line []byte) []Piece {
 
 // Forget drops the gaps of a line that goes nowhere.
 func (g *Gaps) Forget(line []byte) {
-	if len(g.byMark) > 0 {
+	if !g.None() {
 		g.each(line, func(_ []byte, gap Gap) { delete(g.byMark, gap.Mark) }, func([]byte) {})
 	}
 }
@@ -60,7 +63,7 @@ func (g *Gaps) Forget(line []byte) {
 // Size is the size of the line that a digest stands for.
 func (g *Gaps) Size(line []byte) int {
 	size := len(line)
-	if len(g.byMark) > 0 {
+	if !g.None() {
 		g.each(line, func(_ []byte, gap Gap) {
 			size -= len(gap.Mark)
 			for _, p := range gap.Pieces {
