@@ -15,7 +15,9 @@ func (p *proxy) agentLine(line []byte) {
 	if !ok {
 		if len(bytes.TrimSpace(line)) > 0 {
 			p.trace.line(fromAgent, markDropped, line)
-			_, _ = p.o.Err.Write(line)
+			for _, piece := range p.gaps.Expand(line) {
+				_, _ = p.o.Err.Write(piece.Bytes)
+			}
 		}
 		return
 	}
@@ -52,7 +54,7 @@ func (p *proxy) agentAnswer(line []byte, e wire.Envelope) {
 	}
 	key := wire.Key(e.ID.Of(line))
 	if strings.HasPrefix(key, `"`+p.prefix) {
-		p.trace.line(fromAgent, markDropped, line)
+		p.drop(fromAgent, line)
 		if own, ok := p.own[key]; ok {
 			delete(p.own, key)
 			r := p.resultOf(line, e)
@@ -134,7 +136,7 @@ func (p *proxy) update(line []byte, e wire.Envelope) {
 		out = p.card(s, line, u, false)
 	case "user_message_chunk", "user_message":
 		if out = p.replayed(line, u); out == nil {
-			p.trace.line(toEditor, markDropped, line)
+			p.drop(toEditor, line)
 			return
 		}
 	}

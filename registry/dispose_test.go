@@ -254,7 +254,7 @@ func TestDisposeRefused(t *testing.T) {
 	}
 }
 
-// TestShutdownCancel pins T79 and T80 with the table's changes: every live
+// TestShutdownCancel pins T79, T80 and T81 with the table's changes: every live
 // task is ended, unreported, detail "daemon stopped"; no completion listener
 // runs; the next daemon has it all.
 func TestShutdownCancel(t *testing.T) {

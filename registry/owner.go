@@ -92,7 +92,7 @@ type owner struct {
 
 	// Indexes of the owner's records. They follow from the records alone.
 	starting, live, finished map[Row]*record
-	due, leased              map[Row]*record
+	waiting, parked, leased  map[Row]*record // notices; those of the first two are due
 	keys                     map[string]*record
 
 	waits   map[*waiter]bool // waits made as this owner
@@ -104,16 +104,8 @@ type owner struct {
 // inbox reports whether ends of the owner's tasks give notices.
 func (o *owner) inbox() bool { return o.Handle != Nobody && o.Handle != OperatorHandle }
 
-// waitingLocked counts the notices that are due and ring.
-func (o *owner) waitingLocked() int {
-	n := 0
-	for _, rec := range o.due {
-		if rec.Notice == Waiting {
-			n++
-		}
-	}
-	return n
-}
+// dueLocked counts the notices that a claim would get.
+func (o *owner) dueLocked() int { return len(o.waiting) + len(o.parked) }
 
 // startsLocked counts the starts that are under way. Rows that an earlier
 // daemon left starting are their producer's business.
@@ -148,7 +140,7 @@ func await(c *chan struct{}) <-chan struct{} {
 
 func (r *Registry) addOwnerLocked(o *owner) {
 	o.starting, o.live, o.finished = make(map[Row]*record), make(map[Row]*record), make(map[Row]*record)
-	o.due, o.leased = make(map[Row]*record), make(map[Row]*record)
+	o.waiting, o.parked, o.leased = make(map[Row]*record), make(map[Row]*record), make(map[Row]*record)
 	o.keys, o.waits = make(map[string]*record), make(map[*waiter]bool)
 	r.owners[o.Handle] = o
 	if o.Session != "" {
@@ -200,9 +192,8 @@ func (o *owner) snapshotLocked() Owner {
 		Title: o.Title, Cwd: o.Cwd, Note: o.note, Env: o.env,
 		Host: o.host, Status: o.status, Spent: o.Spent, Wakes: o.Wakes,
 		Tasks: len(o.live) + len(o.finished), Live: len(o.live),
-		Waiting: o.waitingLocked(),
+		Waiting: len(o.waiting), Parked: len(o.parked),
 	}
-	s.Parked = len(o.due) - s.Waiting
 	if o.host == nil {
 		s.Status, s.LostAt = Lost, o.LostAt
 	} else if s.Status == "" {

@@ -143,6 +143,53 @@ func TestReadWaits(t *testing.T) {
 	})
 }
 
+// TestReadNeverBlocks pins T3 and T36: no output gives no text at once, for a
+// stream task and for a final one, which says so in its snapshot.
+func TestReadNeverBlocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		c := AsOwner(w.owner("s"))
+		for _, stream := range []bool{true, false} {
+			s := spec()
+			s.Stream = stream
+			task, err := w.Start(t.Context(), c, s, func(Row) error { return nil })
+			if err != nil || task.Stream != stream {
+				t.Fatalf("Start = %+v, %v", task, err)
+			}
+			if text, got := w.read(c, task.ID); text != "" || got.Status != Running || got.Stream != stream {
+				t.Errorf("%q of %+v", text, got)
+			}
+		}
+	})
+}
+
+// TestReported pins T5: of all calls only a kill, a read or a wait that finds
+// the end, and a teardown set it, and nothing takes it away.
+func TestReported(t *testing.T) {
+	w := newWorld(t)
+	c := AsOwner(w.owner("s"))
+	task := w.start(c)
+	w.fake.write(task.Row, "x")
+	w.read(c, task.ID)
+	_, _, _ = w.Wait(t.Context(), c, task.ID, 0.01)
+	_ = w.List(c, true)
+	w.end(task)
+	_, _ = w.Tail(t.Context(), c, task.ID, TailRequest{})
+	if w.get(task.ID).Reported {
+		t.Error("something else set it")
+	}
+	w.read(c, task.ID)
+	_, _, receipt, err := w.Read(t.Context(), c, task.ID, nil, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	receipt.Failed()
+	w.restart()
+	if !w.get(task.ID).Reported {
+		t.Error("something took it away")
+	}
+}
+
 // TestReadThrows pins T34.
 func TestReadThrows(t *testing.T) {
 	w := newWorld(t)
@@ -248,6 +295,26 @@ func TestVisibility(t *testing.T) {
 	tailed, err := w.Tail(t.Context(), a, ended.ID, TailRequest{})
 	if err != nil || !tailed.EOF {
 		t.Errorf("Tail = %+v, %v", tailed, err)
+	}
+}
+
+// TestIDs pins T6, T20, T22 and T23: kinds are anybody's, ids count per kind
+// and can be guessed; the owner check is the fence.
+func TestIDs(t *testing.T) {
+	w := newWorld(t)
+	a, b := AsOwner(w.owner("a")), AsOwner(w.owner("b"))
+	for _, kind := range []string{"bash", "pty-send", "bash", "ünï", "pty-send"} {
+		s := spec()
+		s.Kind = kind
+		if _, err := w.Start(t.Context(), a, s, func(Row) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]string{"bash-1", "pty-send-1", "bash-2", "ünï-1", "pty-send-2"}, ids(w.List(a, false))); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := w.Get(b, "pty-send-2"); !errors.Is(err, ErrForeignTask) {
+		t.Errorf("a guessed id: %v", err)
 	}
 }
 

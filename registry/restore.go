@@ -96,12 +96,17 @@ func (r *Registry) indexNoticeLocked(rec *record) {
 	} else {
 		delete(o.leased, rec.row)
 	}
-	if !rec.due() || rec.gone {
-		delete(o.due, rec.row)
-		return
+	before := o.dueLocked()
+	delete(o.waiting, rec.row)
+	delete(o.parked, rec.row)
+	switch {
+	case rec.gone || !rec.due():
+	case rec.Notice == Waiting:
+		o.waiting[rec.row] = rec
+	default:
+		o.parked[rec.row] = rec
 	}
-	if _, ok := o.due[rec.row]; !ok {
-		o.due[rec.row] = rec
+	if o.dueLocked() > before {
 		o.wakeLocked()
 	}
 }
@@ -133,7 +138,8 @@ func (r *Registry) unindexLocked(rec *record) {
 		delete(o.finished, rec.row)
 		r.finished--
 	}
-	delete(o.due, rec.row)
+	delete(o.waiting, rec.row)
+	delete(o.parked, rec.row)
 	delete(o.leased, rec.row)
 	if rec.Key != "" && o.keys[rec.Key] == rec {
 		delete(o.keys, rec.Key)
@@ -151,8 +157,11 @@ func ordered(sets ...map[Row]*record) []*record {
 }
 
 // byEnd lists records by the order of their ends.
-func byEnd(set map[Row]*record) []*record {
-	all := slices.Collect(maps.Values(set))
+func byEnd(sets ...map[Row]*record) []*record {
+	var all []*record
+	for _, set := range sets {
+		all = slices.AppendSeq(all, maps.Values(set))
+	}
 	slices.SortFunc(all, func(a, b *record) int { return cmp.Compare(a.Ended, b.Ended) })
 	return all
 }

@@ -33,7 +33,7 @@ func (w *world) consistent() {
 			want["live "+h]++
 		}
 		if rec.due() {
-			want["due "+h]++
+			want[string(rec.Notice)+" "+h]++
 		}
 		if rec.Notice == Leased {
 			want["leased "+h]++
@@ -50,7 +50,7 @@ func (w *world) consistent() {
 		}
 	}
 	for h, o := range r.owners {
-		for name, set := range map[string]map[Row]*record{"starting ": o.starting, "live ": o.live, "finished ": o.finished, "due ": o.due, "leased ": o.leased} {
+		for name, set := range map[string]map[Row]*record{"starting ": o.starting, "live ": o.live, "finished ": o.finished, "waiting ": o.waiting, "parked ": o.parked, "leased ": o.leased} {
 			for _, rec := range set {
 				add(name+string(h), rec)
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
@@ -423,7 +424,9 @@ func (m *machine) doMount(t *rapid.T) {
 // lost hosts ends.
 func (m *machine) doTime(t *rapid.T) {
 	m.drawCancel(t)
+	m.r.Counts() // the timer's goroutine takes the same lock after this, and so may see what this one has written
 	time.Sleep(rapid.SampledFrom([]time.Duration{time.Second, 61 * time.Second, 9 * time.Hour}).Draw(t, "time"))
+	synctest.Wait()
 	m.answers()
 	for i, o := range m.owners {
 		if o.handle == "" || o.host >= 0 {

@@ -13,7 +13,7 @@ import (
 func (k *keeper) loop() {
 	for {
 		alone := k.reap()
-		k.finish()
+		k.finish(alone)
 		if alone && k.written {
 			k.leave()
 			return
@@ -64,7 +64,7 @@ func (k *keeper) end(status syscall.WaitStatus, usage syscall.Rusage) {
 		CPUMs:   (usage.Utime.Nano() + usage.Stime.Nano()) / int64(time.Millisecond),
 		RSSMax:  usage.Maxrss << 10,
 	}
-	k.ended.account(k.job.Group)
+	k.account(k.ended)
 	if k.cause == causeTimeout {
 		k.ended.TimeoutMs = k.job.TimeoutMs
 	}
@@ -83,7 +83,7 @@ func (k *keeper) end(status syscall.WaitStatus, usage syscall.Rusage) {
 // finish writes the record once the command has ended and what it wrote is in
 // the spool. A full disk delays that; for some seconds only, then the rest of
 // the output is dropped and counted, since the end must be told.
-func (k *keeper) finish() {
+func (k *keeper) finish(alone bool) {
 	if k.ended == nil || k.written {
 		return
 	}
@@ -101,7 +101,10 @@ func (k *keeper) finish() {
 	for _, s := range k.streams {
 		k.ended.Dropped += s.dropped
 	}
-	k.ended.Leftovers = len(k.tree())
+	k.ended.Leftovers = 0
+	if !alone {
+		k.ended.Leftovers = len(k.tree())
+	}
 	k.written = k.record.write(*k.ended) == nil
 }
 
@@ -162,6 +165,9 @@ func (k *keeper) wait() {
 	})
 	if k.pidfd >= 0 {
 		add(k.pidfd, unix.POLLIN, func(int16) {}) // reap does the rest
+	}
+	if k.memory.fd >= 0 {
+		add(k.memory.fd, unix.POLLPRI, func(int16) { k.memory.look() })
 	}
 	for _, s := range k.streams {
 		if s.fd >= 0 && s.pending == nil {

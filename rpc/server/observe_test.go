@@ -230,8 +230,7 @@ func TestMounts(t *testing.T) {
 	c.refused(rpc.CodeNoController, none, "task/start", start)
 	other.call("mount/attach", args{"scope": "/x"}, nil)
 	other.close()
-	for g.server.Connections() > 1 {
-	}
+	<-g.ended
 	c.refused(rpc.CodeNoController, none, "task/start", start)
 }
 

@@ -42,6 +42,7 @@ type rig struct {
 	daemon   *fakeDaemon
 	path     string
 	served   chan error
+	ended    chan struct{} // a value for each connection that is over and undone
 	stops    []func()
 }
 
@@ -97,6 +98,12 @@ func (g *rig) start(text string) {
 		Registry: g.registry, Wakeup: g.wakeup, Tools: g.tools, Outside: g.outside, Live: g.live, Daemon: g.daemon, Version: "test",
 		Log: slog.New(strictLog{slog.NewTextHandler(g.t.Output(), nil), g.t}),
 	})
+	g.ended = make(chan struct{}, 10_000)
+	gone, ended := g.server.gone, g.ended
+	g.server.gone = func(c *conn) {
+		gone(c)
+		ended <- struct{}{}
+	}
 	g.path = filepath.Join(g.dir, "s")
 	listener, err := Listen(g.path, paths.Private)
 	g.check(err)
