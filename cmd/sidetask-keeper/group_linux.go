@@ -54,25 +54,73 @@ func removeGroup(dir string) {
 	}
 }
 
-// account adds what the group counted: time of descendants that nobody waited
-// for, and, where memory is limited, its peak and whether the limit was met.
-func (e *exit) account(dir string) {
+// memory follows memory.events of a group with a memory limit: what happened has
+// to be read while the group is there, and the manager of a scope removes it as soon
+// as it is empty.
+type memory struct {
+	dir      string
+	fd       int   // -1 = no limit, or the command has ended
+	exceeded bool  // the limit killed something
+	peak     int64 // bytes; 0 = not known (before Linux 5.19)
+}
+
+// watch begins to follow.
+func (m *memory) watch(dir string) {
+	m.dir, m.fd = dir, -1
 	if dir == "" {
 		return
 	}
-	e.CPUMs = max(e.CPUMs, counter(dir, "cpu.stat", "usage_usec")/1000)
-	e.OutOfMemory = counter(dir, "memory.events", "oom_kill") > 0
-	if text, err := os.ReadFile(filepath.Join(dir, "memory.peak")); err == nil {
-		e.MemoryPeak, _ = strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64) // 0 = not known
+	fd, err := unix.Open(filepath.Join(dir, "memory.events"), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return // the memory controller does not count here
+	}
+	m.fd = fd
+	m.look()
+}
+
+// look reads the events; the next change is told by poll (POLLPRI) from then on.
+func (m *memory) look() {
+	if m.fd < 0 {
+		return
+	}
+	var buf [512]byte
+	n, err := unix.Pread(m.fd, buf[:], 0)
+	if err != nil {
+		m.end() // the group is gone, and poll would say so for ever
+		return
+	}
+	m.exceeded = m.exceeded || counter(buf[:n], "oom_kill") > 0
+	if text, err := os.ReadFile(filepath.Join(m.dir, "memory.peak")); err == nil {
+		if peak, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil {
+			m.peak = max(m.peak, peak)
+		}
 	}
 }
 
-// counter reads one line "name number" of a group's file; 0 where there is none.
-func counter(dir, file, name string) int64 {
-	text, err := os.ReadFile(filepath.Join(dir, file))
-	if err != nil {
-		return 0
+// end stops following.
+func (m *memory) end() {
+	if m.fd >= 0 {
+		_ = unix.Close(m.fd)
+		m.fd = -1
 	}
+}
+
+// account adds what the group counted: time of descendants that nobody waited
+// for, and, where memory is limited, its peak and whether the limit was met.
+func (k *keeper) account(e *exit) {
+	if k.job.Group == "" {
+		return
+	}
+	k.memory.look()
+	k.memory.end()
+	e.OutOfMemory, e.MemoryPeak = k.memory.exceeded, k.memory.peak
+	if text, err := os.ReadFile(filepath.Join(k.job.Group, "cpu.stat")); err == nil {
+		e.CPUMs = max(e.CPUMs, counter(text, "usage_usec")/1000)
+	}
+}
+
+// counter finds one line "name number" in a group's file; 0 where there is none.
+func counter(text []byte, name string) int64 {
 	for line := range strings.Lines(string(text)) {
 		if number, ok := strings.CutPrefix(strings.TrimSpace(line), name+" "); ok {
 			n, _ := strconv.ParseInt(number, 10, 64) // 0 = not known

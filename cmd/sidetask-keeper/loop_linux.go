@@ -64,7 +64,7 @@ func (k *keeper) end(status syscall.WaitStatus, usage syscall.Rusage) {
 		CPUMs:   (usage.Utime.Nano() + usage.Stime.Nano()) / int64(time.Millisecond),
 		RSSMax:  usage.Maxrss << 10,
 	}
-	k.ended.account(k.job.Group)
+	k.account(k.ended)
 	if k.cause == causeTimeout {
 		k.ended.TimeoutMs = k.job.TimeoutMs
 	}
@@ -165,6 +165,9 @@ func (k *keeper) wait() {
 	})
 	if k.pidfd >= 0 {
 		add(k.pidfd, unix.POLLIN, func(int16) {}) // reap does the rest
+	}
+	if k.memory.fd >= 0 {
+		add(k.memory.fd, unix.POLLPRI, func(int16) { k.memory.look() })
 	}
 	for _, s := range k.streams {
 		if s.fd >= 0 && s.pending == nil {

@@ -28,6 +28,7 @@ type keeper struct {
 	input   *input        // nil: /dev/null
 	control *control
 	record  *record
+	memory  memory
 
 	cause    string
 	limit    time.Time // zero: no time limit
@@ -42,6 +43,7 @@ type keeper struct {
 // keep; a record says why.
 func (k *keeper) start(daemon int) bool {
 	k.pidfd = -1
+	k.memory.watch(k.job.Group)
 	k.sign() // a new daemon can adopt from here on
 	err := k.prepare()
 	if err == nil {

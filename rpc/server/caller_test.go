@@ -240,8 +240,7 @@ func TestWaitsEndWithTheirConnection(t *testing.T) {
 	model.start("task/wait", args{"token": tokenA, "id": "k-1", "timeoutMs": 60000})
 	model.call("tools/list", args{}, nil)
 	model.close()
-	for g.server.Connections() > 2 { // host and worker
-	}
+	<-g.ended
 	worker.call("task/settle", args{"id": "k-1", "status": "completed"}, nil)
 	host.heard("inbox/pending", nil) // nobody was told: the notice is due (T53)
 }
