@@ -189,6 +189,25 @@ func TestKillTwice(t *testing.T) {
 	<-stop
 }
 
+// TestChangedGrace: a kill has the grace that is in force now, not that of the
+// command's start.
+func TestChangedGrace(t *testing.T) {
+	w := newWorld(t)
+	w.settings.StopGraceMs = 1_000_000
+	task := w.start("trap '' TERM; echo ready; while :; do sleep 0.05; done")
+	w.until(task, "ready")
+	if err := w.p.Cancel(t.Context(), task.Row, nil); err != nil { // with the old one, for long
+		t.Fatal(err)
+	}
+	w.settings.StopGraceMs = 0
+	if _, _, err := w.registry.Kill(w.context(), registry.AsOperator(), task.ID, nil); err != nil {
+		t.Fatal(err)
+	}
+	if ended := w.wait(task); ended.Signal != "SIGKILL" {
+		t.Errorf("ended by %q", ended.Signal)
+	}
+}
+
 // TestSocketSwept: a keeper whose control socket was deleted, with its folder (a
 // cleaner of temporary files), is still stopped, and new ones are started.
 func TestSocketSwept(t *testing.T) {

@@ -59,12 +59,13 @@ type Producer struct {
 // kept is a task whose keeper lives: a running one, or an ended one with
 // leftovers. What changes is guarded by the producer's mu.
 type kept struct {
-	row    registry.Row
-	pidfd  int // of the keeper
-	input  bool
-	keeper int // pids, for display only
-	pid    int
-	group  string // folder of the command's control group; "" = none
+	row     registry.Row
+	pidfd   int // of the keeper
+	input   bool
+	keeper  int // pids, for display only
+	pid     int
+	group   string // folder of the command's control group; "" = none
+	graceMs int64  // that a stop by signal has
 
 	ended     bool
 	leftovers int

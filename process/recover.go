@@ -147,7 +147,7 @@ func (p *Producer) adopt(row registry.Row, a alive) bool {
 		return false
 	}
 	err = p.track(&kept{
-		row: row, pidfd: pidfd, keeper: a.Keeper, pid: a.Command, input: a.Input, group: a.Group,
+		row: row, pidfd: pidfd, keeper: a.Keeper, pid: a.Command, input: a.Input, group: a.Group, graceMs: a.GraceMs,
 		settled: make(chan struct{}), gone: make(chan struct{}),
 	})
 	if err != nil {

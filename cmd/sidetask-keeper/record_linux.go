@@ -69,7 +69,8 @@ func introduce() alive {
 // sign adds a line to the locked file: who keeps the task. Without it the keeper
 // is reached by its socket alone; so an error is none.
 func (k *keeper) sign() {
-	k.me.Command, k.me.Input, k.me.Group = k.command, k.input != nil, k.job.Group
+	k.me.Command, k.me.Input = k.command, k.input != nil
+	k.me.Group, k.me.GraceMs = k.job.Group, k.job.GraceMs
 	text, err := json.Marshal(k.me)
 	if err != nil {
 		return
