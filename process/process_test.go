@@ -193,10 +193,18 @@ func TestKeeperKilled(t *testing.T) {
 	if err := syscall.Kill(w.keeperOf(now), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	w.is(w.wait(now), registry.Failed, "lost: its keeper ended without a record of the command's end")
+	w.is(w.wait(now), registry.Failed, "lost: its keeper was killed")
 	if alive := alivePIDs(nowPids); len(alive) > 0 {
 		t.Errorf("%v run on", alive)
 	}
+	// A keeper that crashes says why in its file; here it is made to by a signal
+	// that a Go program dies of with a trace.
+	crashes := w.start("echo ready; sleep 1000")
+	w.until(crashes, "ready")
+	if err := syscall.Kill(w.keeperOf(crashes), syscall.SIGQUIT); err != nil {
+		t.Fatal(err)
+	}
+	w.is(w.wait(crashes), registry.Failed, "lost: its keeper crashed: SIGQUIT: quit")
 	keeper := w.keeperOf(later)
 	w.end()
 	if err := syscall.Kill(keeper, syscall.SIGKILL); err != nil {
