@@ -16,6 +16,7 @@ func Over(o client.Options) func(Hooks) Daemon {
 			return h.Handle(ctx, method, params)
 		}
 		k.Keeper = client.Keep(client.KeeperOptions{Options: o, OnConnect: func(ctx context.Context, c *client.Client) error {
+			k.watchers.Wait() // that the last one is lost must be told before that there is a new one
 			if err := h.Connected(ctx, c, c.Server().Server); err != nil {
 				return err
 			}

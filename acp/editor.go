@@ -60,7 +60,9 @@ func (p *proxy) fromClient(line []byte, e wire.Envelope) {
 	if p.misplaced(line, e, method) {
 		return
 	}
-	p.heard = p.heard || e.Request()
+	if e.Request() {
+		p.heard++
+	}
 	if p.end.agentOver {
 		if e.Request() {
 			p.answerDead(e.ID.Of(line))
@@ -88,10 +90,12 @@ func (p *proxy) fromClient(line []byte, e wire.Envelope) {
 // clientRequest remembers a request, so that it is answered even if the agent ends.
 func (p *proxy) clientRequest(line []byte, e wire.Envelope, method string) {
 	key := wire.Key(e.ID.Of(line))
-	r := &request{id: e.ID.Of(line), method: method}
-	if len(p.requests) < maxOpen {
-		p.requests[key] = r
+	r := &request{number: p.heard, id: e.ID.Of(line), method: method}
+	if p.requests[key] != nil || len(p.requests) >= maxOpen {
+		p.toAgent("", line) // an id that is in use: the agent's answer could be to either
+		return
 	}
+	p.requests[key] = r
 	switch method {
 	case methodInitialize:
 		p.clientSays(line, e)
@@ -103,7 +107,7 @@ func (p *proxy) clientRequest(line []byte, e wire.Envelope, method string) {
 		p.inTurn(line, e, key)
 	case methodPrompt:
 		s := p.sessionOf(line, e)
-		if s == nil || p.requests[key] != r {
+		if s == nil {
 			p.toAgent("", line)
 			return
 		}
@@ -144,14 +148,16 @@ func (p *proxy) traceHeld(dir string, ref turn.Ref, line []byte) {
 func (p *proxy) keep(k *keptLine) turn.Ref {
 	p.lastRef++
 	p.kept[p.lastRef] = k
-	p.keptBytes += len(k.line)
+	k.size = p.gaps.Size(k.line)
+	p.keptBytes += k.size
 	return p.lastRef
 }
 
 // unkeep forgets the line; the answer may still be to come.
 func (p *proxy) unkeep(k *keptLine) {
-	p.keptBytes -= len(k.line)
-	k.line = nil
+	p.keptBytes -= k.size
+	p.gaps.Forget(k.line) // what was sent is gone from there already
+	k.line, k.size = nil, 0
 }
 
 // sessionOf finds the session that params.sessionId names.
@@ -181,7 +187,7 @@ func (p *proxy) cancelRequest(line []byte, e wire.Envelope) {
 	if id, ok := wire.Get(line, e.Params, "requestId"); ok {
 		r := p.requests[wire.Key(id.Of(line))]
 		if r != nil && r.session != nil && r.ref != 0 && r.session.machine.Holds(r.ref) {
-			p.trace.line(fromEditor, markDropped, line)
+			p.drop(fromEditor, line)
 			p.step(r.session, turn.CancelRequest{Ref: r.ref})
 			return
 		}
@@ -196,7 +202,7 @@ func (p *proxy) clientAnswer(line []byte, e wire.Envelope) {
 		if a := p.asked[key]; a != nil {
 			delete(p.asked, key)
 			if a.denied {
-				p.trace.line(fromEditor, markDropped, line)
+				p.drop(fromEditor, line)
 				return
 			}
 			p.permissions(a.session)
@@ -208,9 +214,21 @@ func (p *proxy) clientAnswer(line []byte, e wire.Envelope) {
 // permissions tells the machine whether requests for permission are open.
 func (p *proxy) permissions(s *session) {
 	for _, a := range p.asked {
-		if a.session == s && !a.denied {
+		if a.session == s && !a.denied && !a.over {
 			return
 		}
 	}
 	p.step(s, turn.Permission{Open: false})
+}
+
+// turnOver notes that a turn has ended, with what it may have left open: an
+// agent that was cancelled waits for no permission any more, and codex leaves
+// its cards in progress.
+func (p *proxy) turnOver(s *session, r turn.Result) {
+	for _, a := range p.asked {
+		if a.session == s {
+			a.over = true
+		}
+	}
+	p.closeCards(s, r)
 }

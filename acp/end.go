@@ -2,6 +2,8 @@ package acp
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"syscall"
 	"time"
 
@@ -114,12 +116,12 @@ func (p *proxy) finishAgent() {
 	}
 	p.resumeAgent()
 	p.closeLine()
-	for _, r := range p.requests {
+	for _, r := range slices.SortedFunc(maps.Values(p.requests), func(a, b *request) int { return a.number - b.number }) {
 		p.answerDead(r.id)
 	}
 	p.requests = map[string]*request{}
 	p.endTree()
-	if p.heard || p.end.editorGone {
+	if p.heard > 0 || p.end.editorGone {
 		p.letEditorGo()
 		return
 	}

@@ -1,8 +1,6 @@
 package acp
 
 import (
-	"io"
-
 	"sidetask/acp/internal/wire"
 )
 
@@ -19,9 +17,41 @@ type inlet struct {
 	rest    []wire.Line // of the last batch, while the loop pauses
 	eof     bool
 	skip    bool // the line at hand, in pieces, goes to stderr
+
+	// After a long line the reader waits here until that has been written, so
+	// that no second one is in memory.
+	more  chan struct{}
+	waits bool
 }
 
-func newInlet() *inlet { return &inlet{batches: make(chan batch)} }
+func newInlet() *inlet { return &inlet{batches: make(chan batch), more: make(chan struct{})} }
+
+// goOn gives the channel to let a waiting reader go on, or nil.
+func (in *inlet) goOn(may bool) chan<- struct{} {
+	if in == nil || !in.waits || !may {
+		return nil
+	}
+	return in.more
+}
+
+// longLine is the size from which lines are taken one at a time.
+const longLine = 4 << 20
+
+// isLong reports whether lines have one of that size, or pieces of one.
+func isLong(lines []wire.Line) bool {
+	size := 0
+	for _, l := range lines {
+		if l.Part {
+			return true
+		}
+		for _, g := range l.Gaps {
+			for _, p := range g.Pieces {
+				size += len(p)
+			}
+		}
+	}
+	return size >= longLine
+}
 
 // lines gives the channel to read from, or nil while the other side is to wait.
 func (in *inlet) lines(may bool) <-chan batch {
@@ -32,8 +62,7 @@ func (in *inlet) lines(may bool) <-chan batch {
 }
 
 // readAll is the reader.
-func (in *inlet) readAll(r io.Reader, ended <-chan struct{}) {
-	lines := wire.NewReader(r)
+func (in *inlet) readAll(lines *wire.Reader, ended <-chan struct{}) {
 	for {
 		got, err := lines.Read()
 		select {
@@ -44,7 +73,24 @@ func (in *inlet) readAll(r io.Reader, ended <-chan struct{}) {
 		if err != nil {
 			return
 		}
+		if isLong(got) {
+			got = nil
+			select {
+			case <-in.more:
+			case <-ended:
+				return
+			}
+		}
 	}
+}
+
+// arrived notes what a reader has handed over.
+func (p *proxy) arrived(in *inlet, b batch) {
+	in.waits = b.err == nil && isLong(b.lines)
+	for _, l := range b.lines {
+		p.gaps.Add(l)
+	}
+	in.rest = append(in.rest, b.lines...)
 }
 
 // mayReadEditor: what the editor says becomes lines to the agent, lines that
@@ -67,7 +113,7 @@ const keptLimit = 64 << 20
 // takeEditor works off what the editor sent.
 func (p *proxy) takeEditor(b batch) {
 	in := p.fromEditor
-	in.rest = append(in.rest, b.lines...)
+	p.arrived(in, b)
 	p.resumeEditor()
 	if b.err != nil {
 		in.eof = true
@@ -100,7 +146,7 @@ func (p *proxy) resumeEditor() {
 // daemon stops it; resumeAgent goes on.
 func (p *proxy) takeAgent(b batch) {
 	in := p.fromAgent
-	in.rest = append(in.rest, b.lines...)
+	p.arrived(in, b)
 	p.resumeAgent()
 	if b.err != nil {
 		in.eof = true

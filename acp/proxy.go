@@ -27,6 +27,8 @@ type proxy struct {
 	inbox chan func()
 	ended chan struct{} // closed when the loop has ended: post gives up then
 
+	marks                 string // begins the marks of long lines
+	gaps                  *wire.Gaps
 	editor, agent         *outlet
 	fromEditor, fromAgent *inlet
 	holdAgent             int // responses that wait for a bind: nothing is read from the agent meanwhile
@@ -52,12 +54,13 @@ type proxy struct {
 	life                  *child
 	chain                 *chain
 	background            group
-	heard                 bool // the editor has made a request
+	heard                 int // requests that the editor has made
 	end                   ending
 }
 
 // request is an open request of the editor.
 type request struct {
+	number  int // in the order they came
 	id      []byte
 	method  string
 	session *session
@@ -76,6 +79,7 @@ type asked struct {
 	id      []byte
 	session *session
 	denied  bool // answered by us: the editor's answer is dropped
+	over    bool // its turn has ended: nobody waits for the answer
 }
 
 // keptLine is a message of the editor, or the answer to one, that waits here.
@@ -83,15 +87,18 @@ type keptLine struct {
 	line    []byte
 	env     wire.Envelope
 	session *session
+	size    int    // of line
 	id      string // key of the request
 	answer  []byte // the agent's, held
 }
 
 func newProxy(o Options) *proxy {
+	marks := "sidetask-gap-" + randomHex(16) + "-"
+	gaps := wire.NewGaps(marks)
 	p := &proxy{
 		o: o, prefix: "sidetask-" + randomHex(4) + "-",
 		inbox: make(chan func()), ended: make(chan struct{}),
-		editor: newOutlet(), agent: newOutlet(),
+		marks: marks, gaps: gaps, editor: newOutlet(gaps), agent: newOutlet(gaps),
 		settings: DefaultSettings(), show: showAgent, version: 1,
 		sessions: map[string]*session{}, opening: map[*session]bool{}, requests: map[string]*request{},
 		own: map[string]ownPrompt{}, asked: map[string]*asked{}, kept: map[turn.Ref]*keptLine{},
@@ -154,6 +161,12 @@ func (p *proxy) toAgent(mark string, line []byte) {
 	p.agent.line(line)
 }
 
+// drop notes a message that goes nowhere.
+func (p *proxy) drop(dir string, line []byte) {
+	p.trace.line(dir, markDropped, line)
+	p.gaps.Forget(line)
+}
+
 // loop runs until both sides have come to their end. It is the only goroutine
 // that touches p.
 func (p *proxy) loop(ctx context.Context) {
@@ -170,6 +183,10 @@ func (p *proxy) loop(ctx context.Context) {
 			p.editor.taken()
 		case p.agent.ready() <- p.agent.next:
 			p.agent.taken()
+		case p.fromEditor.goOn(p.mayReadEditor()) <- struct{}{}:
+			p.fromEditor.waits = false
+		case p.fromAgent.goOn(p.mayReadAgent()) <- struct{}{}:
+			p.fromAgent.waits = false
 		case w := <-p.editor.wrote:
 			p.editor.done(w)
 			if w.err != nil {

@@ -17,14 +17,15 @@ const (
 // outlet is one direction's end: lines wait here until its writer takes them.
 // It belongs to the loop; the writer has its own goroutine.
 type outlet struct {
-	next   [][]byte
-	size   int // bytes in next and at the writer
-	work   chan [][]byte
+	gaps   *wire.Gaps // of both directions
+	next   []wire.Piece
+	size   int // bytes in next, in after, and at the writer
+	work   chan []wire.Piece
 	wrote  chan written
 	failed bool
 
-	streaming bool     // a line that is passed on in pieces has not ended
-	after     [][]byte // what is to come behind it
+	streaming bool         // a line that is passed on in pieces has not ended
+	after     []wire.Piece // what is to come behind it
 }
 
 // written is what the writer has done with one batch.
@@ -33,33 +34,43 @@ type written struct {
 	err   error
 }
 
-func newOutlet() *outlet {
-	return &outlet{work: make(chan [][]byte), wrote: make(chan written)}
+func newOutlet(gaps *wire.Gaps) *outlet {
+	return &outlet{gaps: gaps, work: make(chan []wire.Piece), wrote: make(chan written)}
 }
 
 // line queues a whole line of ours or of the other side.
 func (o *outlet) line(b []byte) {
-	if o.streaming {
-		o.size += len(b)
-		o.after = append(o.after, b)
+	if o.gaps.None() && !o.streaming {
+		if !o.failed {
+			o.size += len(b)
+			o.next = append(o.next, wire.Piece{Bytes: b})
+		}
 		return
 	}
-	o.push(b)
+	pieces := o.gaps.Expand(b)
+	if o.failed {
+		return
+	}
+	for _, p := range pieces {
+		o.size += len(p.Bytes)
+	}
+	if o.streaming {
+		o.after = append(o.after, pieces...)
+	} else {
+		o.next = append(o.next, pieces...)
+	}
 }
 
 // piece queues a piece of a line that is too long to be kept.
 func (o *outlet) piece(l wire.Line) {
-	o.push(l.Bytes)
+	if o.failed {
+		return
+	}
+	o.size += len(l.Bytes)
+	o.next = append(o.next, wire.PieceOf(l.Bytes))
 	if o.streaming = l.More; !o.streaming {
 		o.next = append(o.next, o.after...)
 		o.after = nil
-	}
-}
-
-func (o *outlet) push(b []byte) {
-	if !o.failed {
-		o.next = append(o.next, b)
-		o.size += len(b)
 	}
 }
 
@@ -67,7 +78,7 @@ func (o *outlet) push(b []byte) {
 func (o *outlet) full() bool { return o.size >= queueLimit }
 
 // ready gives the channel to send next on, or nil when there is nothing.
-func (o *outlet) ready() chan<- [][]byte {
+func (o *outlet) ready() chan<- []wire.Piece {
 	if len(o.next) == 0 {
 		return nil
 	}
@@ -91,34 +102,52 @@ func (o *outlet) idle() bool { return o.failed || o.size == 0 }
 // writeAll is the writer: it writes batches until work is closed, or the loop
 // has ended.
 func (o *outlet) writeAll(w io.Writer, ended <-chan struct{}) {
-	block := make([]byte, 0, writeBlock)
+	out := &writer{to: w, block: make([]byte, 0, writeBlock)}
 	for batch := range o.work {
 		var done written
-		block = block[:0]
-		flush := func() {
-			if done.err == nil && len(block) > 0 {
-				_, done.err = w.Write(block)
-			}
-			block = block[:0]
+		for _, p := range batch {
+			done.bytes += len(p.Bytes)
+			out.add(p.Bytes)
+			wire.Recycle(p)
 		}
-		for _, b := range batch {
-			done.bytes += len(b)
-			if len(block)+len(b) > cap(block) {
-				flush()
-			}
-			if len(b) >= cap(block) {
-				if done.err == nil {
-					_, done.err = w.Write(b)
-				}
-				continue
-			}
-			block = append(block, b...)
-		}
-		flush()
+		out.flush()
+		done.err = out.err
 		select {
 		case o.wrote <- done:
 		case <-ended:
 			return
 		}
+	}
+}
+
+// writer puts short lines together and passes long ones on as they are. After
+// an error it takes everything and writes nothing.
+type writer struct {
+	to    io.Writer
+	block []byte
+	err   error
+}
+
+func (w *writer) add(b []byte) {
+	if len(w.block)+len(b) > cap(w.block) {
+		w.flush()
+	}
+	if len(b) >= cap(w.block) {
+		w.write(b)
+		return
+	}
+	w.block = append(w.block, b...)
+}
+
+func (w *writer) flush() {
+	if len(w.block) > 0 {
+		w.write(w.block)
+	}
+	w.block = w.block[:0]
+}
+
+func (w *writer) write(b []byte) {
+	if w.err == nil {
+		_, w.err = w.to.Write(b)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"sidetask/acp/internal/wire"
 )
 
 // lastCalls is how long calls to the daemon that are under way at the end may
@@ -59,7 +61,7 @@ func run(ctx context.Context, o Options, agent *child) (exit int) {
 // start begins the readers and writers. The result ends them, and waits.
 func (p *proxy) start() (finish func()) {
 	p.fromEditor = newInlet()
-	go p.fromEditor.readAll(p.o.In, p.ended) // ends with the editor's stream: a read of it cannot be ended
+	go p.fromEditor.readAll(wire.NewReader(p.o.In, p.marks, 'e'), p.ended) // ends with the editor's stream: a read of it cannot be ended
 	var writer, agent sync.WaitGroup
 	writer.Go(func() { p.editor.writeAll(p.o.Out, p.ended) })
 	c := p.life
@@ -71,7 +73,7 @@ func (p *proxy) start() (finish func()) {
 		p.after(firstWord, p.letEditorGo)
 	default:
 		p.fromAgent = newInlet()
-		agent.Go(func() { p.fromAgent.readAll(c.stdout, p.ended) })
+		agent.Go(func() { p.fromAgent.readAll(wire.NewReader(c.stdout, p.marks, 'a'), p.ended) })
 		agent.Go(func() { p.agent.writeAll(c.stdin, p.ended) })
 		agent.Go(func() {
 			code, status := c.wait()

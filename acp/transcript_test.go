@@ -102,6 +102,14 @@ func (s *sink) take() string {
 }
 
 func newBench(t *testing.T, chained bool) *bench {
+	return newBenchWith(t, func(o *Options) {
+		if chained {
+			o.Agent = nil
+		}
+	})
+}
+
+func newBenchWith(t *testing.T, set func(*Options)) *bench {
 	b := &bench{t: t, toEd: &sink{}, toAg: &sink{}, er: &sink{}, exit: make(chan int, 1), died: make(chan int, 1)}
 	b.daemon = &fakeDaemon{b: b, up: true, budget: -1}
 	edRead, edWrite := io.Pipe()
@@ -117,8 +125,8 @@ func newBench(t *testing.T, chained bool) *bench {
 		code := <-b.died
 		return code, fmt.Sprintf("exit status %d", code)
 	}}
-	if chained {
-		c, o.Agent = nil, nil
+	if set(&o); o.Agent == nil {
+		c = nil
 	}
 	go func() { b.exit <- run(context.Background(), o, c) }()
 	return b

@@ -12,6 +12,27 @@ import (
 	"sidetask/rpc/client"
 )
 
+// programs builds the two programs once for all.
+func programs(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	build := exec.Command("go", "build", "-o", dir, "./cmd/sidetask", "./cmd/sidetask-keeper")
+	build.Dir = ".."
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return dir
+}
+
+// TestDaemon is about the whole path: a real daemon and real clients. The stories of the
+// command line are in cmd/sidetask/testdata/script/config_*.txtar.
+func TestDaemon(t *testing.T) {
+	bin := programs(t)
+	t.Run("mounts under a live owner", func(t *testing.T) { mountsUnderALiveOwner(t, bin) })
+	t.Run("a wait keeps its deadline", func(t *testing.T) { waitKeepsItsDeadline(t, bin) })
+	t.Run("always one whole file", func(t *testing.T) { callsSeeOneWholeFile(t, bin) })
+}
+
 // realDaemon is one with a configuration of its own, and two connections to it.
 type realDaemon struct {
 	t        *testing.T

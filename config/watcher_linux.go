@@ -1,7 +1,9 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/fsnotify/fsnotify"
 )
@@ -11,6 +13,10 @@ import (
 func newWatcher() (*fsnotify.Watcher, error) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
+		var errno syscall.Errno
+		if errors.As(err, &errno) { // without the words around it
+			err = errno
+		}
 		return nil, fmt.Errorf("no inotify instance: %w", err)
 	}
 	return w, nil

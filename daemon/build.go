@@ -31,7 +31,9 @@ type daemon struct {
 	cancel   []func() // subscriptions of ours
 
 	requests     chan end      // of clients: stop, restart
+	reloadNow    chan struct{} // SIGHUP came
 	pruneNow     chan struct{} // retention was changed
+	idleChanged  chan struct{} // idleExitMs was changed
 	servedAtLook int64         // connections accepted when idle last looked; await's own
 }
 
@@ -40,7 +42,8 @@ type daemon struct {
 func build(o Options, live *config.Live, log *logger) (d *daemon, err error) {
 	d = &daemon{
 		options: o, started: time.Now(), live: live, log: log,
-		requests: make(chan end, 1), pruneNow: make(chan struct{}, 1),
+		requests: make(chan end, 1), reloadNow: make(chan struct{}, 1), pruneNow: make(chan struct{}, 1),
+		idleChanged: make(chan struct{}, 1),
 	}
 	defer func() {
 		if err != nil {

@@ -152,3 +152,46 @@ func stderrOf(err error) string {
 	}
 	return ""
 }
+
+// An autostarted daemon with nothing to do ends by itself, also when the
+// setting comes by a reload; a live task holds it (CONFIG idleExitMs).
+func TestIdleExit(t *testing.T) {
+	w := newWorld(t)
+	c := w.dial()
+	task := w.start(c, "sleep 1000")
+	w.configure("[daemon]\nidleExitMs = 200\n")
+	var reloaded rpc.ConfigReloadResult
+	w.call(c, rpc.MethodConfigReload, rpc.Empty{}, &reloaded)
+	if len(reloaded.Errors) > 0 {
+		t.Fatal(reloaded.Errors)
+	}
+	pid := w.pid()
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c = w.dial()
+	if w.pid() != pid {
+		t.Fatal("the daemon ended under a live task")
+	}
+	w.call(c, rpc.MethodTaskKill, rpc.TaskKill{TaskRef: rpc.TaskRef{ID: task.ID}}, nil)
+	w.wait(c, task.ID)
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitGone(pid) // blocks for ever where it does not end
+}
+
+// SIGHUP reloads, and a SIGTERM right behind it still stops (FIELD "Daemon life").
+func TestSignals(t *testing.T) {
+	w := newWorld(t)
+	c := w.dial()
+	pid := w.pid()
+	w.configure("[limits]\nmaxConcurrentTasksPerOwner = 7\n")
+	for _, signal := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM} {
+		if err := syscall.Kill(pid, signal); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-c.Done()
+	w.awaitGone(pid)
+}

@@ -10,13 +10,8 @@ import (
 	"syscall"
 	"time"
 
-	"sidetask/config"
-	"sidetask/registry"
 	"sidetask/rpc/server"
 )
-
-// retentionEvery is how often finished tasks are looked through.
-const retentionEvery = 10 * time.Minute
 
 // serve is the daemon's life. It returns when everything is closed; next is
 // the program that is to replace this one, or nil.
@@ -33,6 +28,7 @@ func (d *daemon) serve(ctx context.Context, listener *net.UnixListener) (next *s
 	accepted := make(chan error, 1)
 	group.Go(func() { accepted <- d.server.Serve(listener) })
 	group.Go(func() { d.watchConfig(running) })
+	group.Go(func() { d.maintain(running) })
 	group.Go(func() { d.watchdog(running, listener) })
 	d.announce()
 
@@ -66,8 +62,6 @@ func (e end) failed(err error) end {
 
 // await returns when it is time to end.
 func (d *daemon) await(ctx context.Context, signals <-chan os.Signal, accepted <-chan error) end {
-	retention := time.NewTicker(retentionEvery)
-	defer retention.Stop()
 	idle := time.NewTimer(d.idleExit())
 	defer idle.Stop()
 	for {
@@ -82,17 +76,15 @@ func (d *daemon) await(ctx context.Context, signals <-chan os.Signal, accepted <
 		case s := <-signals:
 			switch s {
 			case syscall.SIGHUP:
-				d.reload(ctx)
+				ask(d.reloadNow)
 			case syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT:
 				d.log.Info("stopping", "signal", s.String())
 				return end{cancel: d.cancelOnStop(nil)}
 			}
 		case request := <-d.requests:
 			return request
-		case <-retention.C:
-			d.prune()
-		case <-d.pruneNow:
-			d.prune()
+		case <-d.idleChanged:
+			idle.Reset(d.idleExit())
 		case <-idle.C:
 			if d.idle() {
 				d.log.Info("nothing to do for a while: ending; the next client starts a daemon again")
@@ -144,43 +136,5 @@ func (d *daemon) idle() bool {
 func (d *daemon) watchConfig(ctx context.Context) {
 	if err := d.live.Run(ctx); err != nil && ctx.Err() == nil {
 		d.log.Error("the configuration is not watched any more; `sidetask daemon reload` still works", "error", err)
-	}
-}
-
-// reload is SIGHUP: the outcome goes to the log and to `status`.
-func (d *daemon) reload(ctx context.Context) {
-	_ = d.options.Service.Reloading()
-	changed, err := d.live.Reload(ctx)
-	if err == nil {
-		d.log.Info("configuration loaded", "changed", changed)
-	}
-	_ = d.options.Service.Ready(d.statusLine())
-}
-
-// settingsChanged is called when new settings are in force.
-func (d *daemon) settingsChanged(old, next *config.Settings) {
-	d.log.follow(next.Log)
-	d.registry.Rearm()
-	d.wakeup.Reconsider()
-	if old.Retention != next.Retention {
-		select {
-		case d.pruneNow <- struct{}{}:
-		default: // asked for already
-		}
-	}
-}
-
-// prune applies [retention].
-func (d *daemon) prune() {
-	keep := d.live.Current().Retention
-	day := 24 * time.Hour
-	removed, freed, err := d.registry.Prune(registry.Retention{
-		Age: time.Duration(keep.Days) * day, Tasks: keep.Tasks, Bytes: keep.Bytes, Lost: time.Duration(keep.Days) * day,
-	})
-	if err != nil {
-		d.log.Warn("old tasks could not be removed; trying again later", "error", err)
-	}
-	if removed > 0 {
-		d.log.Info("removed old tasks", "tasks", removed, "bytes", freed)
 	}
 }

@@ -16,7 +16,7 @@ var streams = []string{outDir, errDir, orderDir}
 const waitingHint = "waiting for input"
 
 // Facts tells what is known of a task now. Only for a live command that takes
-// input its keeper is asked.
+// input, and for one that left processes, its keeper is asked.
 func (p *Producer) Facts(row registry.Row) registry.Facts {
 	var f registry.Facts
 	dir := p.dir(row)
@@ -30,8 +30,8 @@ func (p *Producer) Facts(row registry.Row) registry.Facts {
 		}
 	}
 	k, live := p.find(row)
-	if live {
-		f.Leftovers = k.leftovers
+	if live && k.ended && k.leftovers > 0 {
+		f.Leftovers = p.countLeftovers(row, k.leftovers)
 	}
 	if !live || k.ended {
 		if e, ok := p.anyRecord(row); ok && e.SpawnError == "" {
@@ -54,6 +54,18 @@ func (p *Producer) Facts(row registry.Row) registry.Facts {
 		f.Hint = waitingHint
 	}
 	return f
+}
+
+// countLeftovers asks the keeper how many leftovers there are by now; last is
+// the number that was known last.
+func (p *Producer) countLeftovers(row registry.Row, last int) int {
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	defer cancel()
+	a, err := p.ask(ctx, row, request{Op: opStatus})
+	if err != nil {
+		return last
+	}
+	return a.Processes
 }
 
 func (p *Producer) waitsForInput(row registry.Row) bool {

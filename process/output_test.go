@@ -158,24 +158,24 @@ func TestRawAndClean(t *testing.T) {
 	}
 }
 
-// TestTail: independent readers, from the start, the end or any offset; eof only
-// when nothing more can come.
+// tail reads as an independent reader.
+func (w *world) tail(task registry.Task, req registry.TailRequest) registry.Tailed {
+	w.Helper()
+	if req.MaxBytes == 0 {
+		req.MaxBytes = 100
+	}
+	piece, err := w.registry.Tail(w.context(), registry.AsOperator(), task.ID, req)
+	if err != nil {
+		w.Error(err)
+	}
+	return piece
+}
+
+// TestTail: independent readers, from the start, the end or any offset.
 func TestTail(t *testing.T) {
 	w := newWorld(t)
-	dir := t.TempDir()
-	task := w.start("printf 0123456789; while [ ! -e go ]; do sleep 0.01; done; printf abc; sleep 1000 &", func(s *Spec) { s.Cwd = dir })
+	task := w.start("printf 0123456789; sleep 1000")
 	w.until(task, "9")
-	tail := func(req registry.TailRequest) registry.Tailed {
-		t.Helper()
-		if req.MaxBytes == 0 {
-			req.MaxBytes = 100
-		}
-		piece, err := w.registry.Tail(w.context(), registry.AsOperator(), task.ID, req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return piece
-	}
 	for _, c := range []struct {
 		req  registry.TailRequest
 		want string
@@ -188,7 +188,7 @@ func TestTail(t *testing.T) {
 		{registry.TailRequest{FromEnd: true}, "", 10},
 		{registry.TailRequest{Stream: "stdout", Offset: 9}, "9", 10},
 	} {
-		if got := tail(c.req); string(got.Data) != c.want || got.Next != c.next || got.EOF {
+		if got := w.tail(task, c.req); string(got.Data) != c.want || got.Next != c.next || got.EOF {
 			t.Errorf("%+v gives %q, next %d, eof %v", c.req, got.Data, got.Next, got.EOF)
 		}
 	}
@@ -197,17 +197,25 @@ func TestTail(t *testing.T) {
 			t.Errorf("%+v: no error", bad)
 		}
 	}
-	// A follower waits for a byte …
+}
+
+// TestFollow: a follower waits for a byte, for the leftovers' end, or for its
+// caller; eof comes only when nothing more can.
+func TestFollow(t *testing.T) {
+	w := newWorld(t)
+	dir := t.TempDir()
+	task := w.start("printf 0123456789; while [ ! -e go ]; do sleep 0.01; done; printf abc; sleep 1000 &", func(s *Spec) { s.Cwd = dir })
+	w.until(task, "9")
 	got := make(chan registry.Tailed)
-	go func() { got <- tail(registry.TailRequest{Offset: 10, Follow: true}) }()
+	go func() { got <- w.tail(task, registry.TailRequest{Offset: 10, Follow: true}) }()
 	touch(t, dir, "go")
 	if piece := <-got; !strings.HasPrefix("abc", string(piece.Data)) || len(piece.Data) == 0 {
 		t.Errorf("the follower got %q", piece.Data)
 	}
 	w.wait(task)
 	// … and for the leftovers' end.
-	go func() { got <- tail(registry.TailRequest{Offset: 13, Follow: true}) }()
-	if piece := tail(registry.TailRequest{Offset: 13}); piece.EOF {
+	go func() { got <- w.tail(task, registry.TailRequest{Offset: 13, Follow: true}) }()
+	if piece := w.tail(task, registry.TailRequest{Offset: 13}); piece.EOF {
 		t.Error("eof while a leftover may still write")
 	}
 	if _, err := w.p.EndLeftovers(task.Row); err != nil {

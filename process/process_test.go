@@ -55,6 +55,9 @@ func TestLeftovers(t *testing.T) {
 		if n := w.registry.Facts(task).Leftovers; n < 1 {
 			t.Errorf("%q left %d processes, want them shown", command, n)
 		}
+		if procs := w.registry.Facts(task).Leftovers; procs > 2 {
+			t.Errorf("%q: %d leftovers are told", command, procs)
+		}
 		if already, _, err := w.registry.Kill(w.context(), registry.AsOperator(), task.ID, nil); !already || err != nil {
 			t.Errorf("kill of an ended task: already %v, %v", already, err)
 		}

@@ -85,11 +85,11 @@ func (r *Registry) Claim(h Handle, reason string, take bool, rules ClaimRules, b
 func (o *owner) refusalLocked(reason string, rules ClaimRules) string {
 	wake := reason == ClaimWake
 	switch {
-	case !rules.Served || len(o.due) == 0 || o.disposed != nil:
+	case !rules.Served || o.dueLocked() == 0 || o.disposed != nil:
 		return RefusedEmpty
 	case wake && rules.Quiet:
 		return RefusedQuiet
-	case wake && o.waitingLocked() == 0:
+	case wake && len(o.waiting) == 0:
 		return RefusedEmpty
 	case wake && o.Spent >= rules.MaxWakes:
 		return RefusedBudget
@@ -99,7 +99,7 @@ func (o *owner) refusalLocked(reason string, rules ClaimRules) string {
 
 // leaseLocked puts everything that is due into one lease.
 func (r *Registry) leaseLocked(t *transition, o *owner) Claim {
-	taken := byEnd(o.due)
+	taken := byEnd(o.waiting, o.parked)
 	taken = taken[:min(len(taken), maxClaim)]
 	claim := Claim{Tasks: snapshots(taken), Lease: "l-" + rand.Text()}
 	for _, rec := range taken {

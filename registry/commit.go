@@ -6,7 +6,7 @@ import "slices"
 // how many more may pile up before the oldest are dropped together.
 const (
 	keptLog  = 100_000
-	trimStep = 1_000
+	trimStep = 10_000
 )
 
 // transition is one change of the state, put together under the lock: first

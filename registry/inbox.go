@@ -15,7 +15,7 @@ func (r *Registry) Inbox(h Handle) []Task {
 	if err != nil {
 		return nil
 	}
-	return snapshots(byEnd(o.due))
+	return snapshots(byEnd(o.waiting, o.parked))
 }
 
 // AwaitInbox waits until a notice is due. When the deadline of ctx passes the
@@ -25,12 +25,12 @@ func (r *Registry) AwaitInbox(ctx context.Context, h Handle) ([]Task, error) {
 	for {
 		r.mu.Lock()
 		o, err := r.agentLocked(h)
-		if err != nil || len(o.due) > 0 {
+		if err != nil || o.dueLocked() > 0 {
 			defer r.mu.Unlock()
 			if err != nil {
 				return nil, err
 			}
-			return snapshots(byEnd(o.due)), nil
+			return snapshots(byEnd(o.waiting, o.parked)), nil
 		}
 		if r.phase != open {
 			r.mu.Unlock()

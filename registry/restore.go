@@ -28,6 +28,7 @@ func (r *Registry) restoreLocked(state *State) {
 		gone := time.Duration(r.millis()-o.LostAt) * time.Millisecond
 		o.lostAt = o.lostAt.Add(-max(0, min(gone, r.grace().Owner-leaseGrace)))
 		r.addOwnerLocked(o)
+		r.lost[o.Handle] = o
 	}
 	for _, kept := range state.Tasks {
 		o := r.owners[kept.Owner]
@@ -96,12 +97,17 @@ func (r *Registry) indexNoticeLocked(rec *record) {
 	} else {
 		delete(o.leased, rec.row)
 	}
-	if !rec.due() || rec.gone {
-		delete(o.due, rec.row)
-		return
+	before := o.dueLocked()
+	delete(o.waiting, rec.row)
+	delete(o.parked, rec.row)
+	switch {
+	case rec.gone || !rec.due():
+	case rec.Notice == Waiting:
+		o.waiting[rec.row] = rec
+	default:
+		o.parked[rec.row] = rec
 	}
-	if _, ok := o.due[rec.row]; !ok {
-		o.due[rec.row] = rec
+	if o.dueLocked() > before {
 		o.wakeLocked()
 	}
 }
@@ -133,7 +139,8 @@ func (r *Registry) unindexLocked(rec *record) {
 		delete(o.finished, rec.row)
 		r.finished--
 	}
-	delete(o.due, rec.row)
+	delete(o.waiting, rec.row)
+	delete(o.parked, rec.row)
 	delete(o.leased, rec.row)
 	if rec.Key != "" && o.keys[rec.Key] == rec {
 		delete(o.keys, rec.Key)
@@ -151,8 +158,11 @@ func ordered(sets ...map[Row]*record) []*record {
 }
 
 // byEnd lists records by the order of their ends.
-func byEnd(set map[Row]*record) []*record {
-	all := slices.Collect(maps.Values(set))
+func byEnd(sets ...map[Row]*record) []*record {
+	var all []*record
+	for _, set := range sets {
+		all = slices.AppendSeq(all, maps.Values(set))
+	}
 	slices.SortFunc(all, func(a, b *record) int { return cmp.Compare(a.Ended, b.Ended) })
 	return all
 }

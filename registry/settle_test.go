@@ -13,7 +13,7 @@ import (
 	"sidetask/scope"
 )
 
-// TestSettleFirst pins T1, T59 and T67.
+// TestSettleFirst pins T1, T2, T59 and T67: one outcome, kept as it was given.
 func TestSettleFirst(t *testing.T) {
 	w := newWorld(t)
 	task := w.start(AsOwner(w.owner("s")))

@@ -73,7 +73,7 @@ func (r *Registry) checkWaitLocked(c Caller, id string, ms float64) (*record, er
 // end it with [ErrWaitAborted]. The receipt is not nil where an owner learned
 // of the end.
 func (r *Registry) Wait(ctx context.Context, c Caller, id string, ms float64) (Task, *Receipt, error) {
-	return r.wait(ctx, c, id, ms, func(ctx context.Context, _ Producer, _ Row, _ int64) error {
+	return r.wait(ctx, c, id, ms, func(ctx context.Context, _ *record) error {
 		<-ctx.Done()
 		return nil
 	})
@@ -82,8 +82,9 @@ func (r *Registry) Wait(ctx context.Context, c Caller, id string, ms float64) (T
 // WaitMatch is a wait that also ends, with the live snapshot, when output
 // from the caller's cursor on matches.
 func (r *Registry) WaitMatch(ctx context.Context, c Caller, id string, ms float64, until *regexp.Regexp) (Task, *Receipt, error) {
-	return r.wait(ctx, c, id, ms, func(ctx context.Context, p Producer, row Row, from int64) error {
-		err := p.Match(ctx, row, from, until)
+	return r.wait(ctx, c, id, ms, func(ctx context.Context, rec *record) error {
+		p, from := r.unread(ctx, rec, c)
+		err := p.Match(ctx, rec.row, from, until)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -91,9 +92,27 @@ func (r *Registry) WaitMatch(ctx context.Context, c Caller, id string, ms float6
 	})
 }
 
+// unread says where the caller's unread output begins. While the receipt of
+// its read before is open that is not known yet: the answer may be there
+// already, and what it held must not match again.
+func (r *Registry) unread(ctx context.Context, rec *record, c Caller) (Producer, int64) {
+	for {
+		r.mu.Lock()
+		busy, p, from := rec.readers[readerOf(c)], r.producerLocked(rec), rec.cursor(c)
+		r.mu.Unlock()
+		if busy == nil || ctx.Err() != nil {
+			return p, from
+		}
+		select {
+		case <-busy:
+		case <-ctx.Done():
+		}
+	}
+}
+
 // wait runs one wait in the caller's goroutine; event returns when ctx ends or
 // when there is something to see.
-func (r *Registry) wait(ctx context.Context, c Caller, id string, ms float64, event func(context.Context, Producer, Row, int64) error) (Task, *Receipt, error) {
+func (r *Registry) wait(ctx context.Context, c Caller, id string, ms float64, event func(context.Context, *record) error) (Task, *Receipt, error) {
 	r.mu.Lock()
 	rec, err := r.checkWaitLocked(c, id, ms)
 	if err != nil {
@@ -115,10 +134,9 @@ func (r *Registry) wait(ctx context.Context, c Caller, id string, ms float64, ev
 		w.by, _ = r.ownerLocked(h) // one that is gone sees unowned tasks alone, and reports to nobody
 	}
 	r.enterLocked(rec, w)
-	p, from := r.producerLocked(rec), rec.cursor(c)
 	r.mu.Unlock()
 
-	err = event(limited, p, rec.row, from)
+	err = event(limited, rec)
 
 	r.mu.Lock()
 	defer r.unlock()

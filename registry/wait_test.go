@@ -246,3 +246,44 @@ func TestWaitMatch(t *testing.T) {
 		}
 	})
 }
+
+// TestWaitMatchAfterRead: a wait whose caller's read is still on its way does
+// not match what that read gave.
+func TestWaitMatchAfterRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		c := AsOwner(w.owner("s"))
+		task := w.start(c)
+		w.fake.write(task.Row, "ready\n")
+		_, _, receipt, err := w.Read(t.Context(), c, task.ID, nil, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make(chan Task, 1)
+		go func() {
+			task, _, err := w.WaitMatch(t.Context(), c, task.ID, 60_000, regexp.MustCompile("ready"))
+			if err != nil {
+				t.Error(err)
+			}
+			got <- task
+		}()
+		synctest.Wait()
+		receipt.Delivered()
+		synctest.Wait()
+		if len(got) != 0 {
+			t.Error("matched what had been read")
+		}
+		w.fake.write(task.Row, "ready again\n")
+		<-got
+
+		_, _, receipt, err = w.Read(t.Context(), c, task.ID, nil, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now() // the time-out counts while the receipt is open, too
+		if _, _, err := w.WaitMatch(t.Context(), c, task.ID, 1000, regexp.MustCompile("ready")); err != nil || time.Since(begin) != time.Second {
+			t.Errorf("%v after %v", err, time.Since(begin))
+		}
+		receipt.Failed()
+	})
+}

@@ -40,7 +40,11 @@ func NewWriter(dir string, l Limits) (*Writer, error) {
 	// Room for two segments of tail stays, else the newest output would be
 	// deleted the moment that it is complete.
 	w.head = min(max(l.Head, 0), bytes-2*w.segment)
-	if err := os.Mkdir(dir, 0o700); err != nil && !os.IsExist(err) {
+	err := os.Mkdir(dir, 0o700)
+	if err == nil {
+		return w, nil // there is nothing in it to go on with
+	}
+	if !os.IsExist(err) {
 		return nil, fmt.Errorf("make spool: %w", err)
 	}
 	list, err := starts(dir)

@@ -11,11 +11,11 @@ import (
 
 // statements are prepared once; all run on the one connection.
 type statements struct {
-	begin, commit, rollback    *sql.Stmt
-	putTask, dropTask          *sql.Stmt
-	putOwner, dropOwner        *sql.Stmt
-	log, trim, counter, number *sql.Stmt
-	all                        []*sql.Stmt
+	begin, commit, rollback             *sql.Stmt
+	putTask, dropTask                   *sql.Stmt
+	putOwner, dropOwner                 *sql.Stmt
+	log, keepSeq, trim, counter, number *sql.Stmt
+	all                                 []*sql.Stmt
 }
 
 func (s *statements) prepare(ctx context.Context, conn *sql.Conn) error {
@@ -33,6 +33,7 @@ func (s *statements) prepare(ctx context.Context, conn *sql.Conn) error {
 		{&s.putOwner, `INSERT OR REPLACE INTO owners VALUES (?,?,?,?,?,?,?,?,?,?)`},
 		{&s.dropOwner, `DELETE FROM owners WHERE handle = ?`},
 		{&s.log, `INSERT INTO log VALUES (?,?,?,?,?,?,?,?)`},
+		{&s.keepSeq, `INSERT OR REPLACE INTO numbers SELECT '` + numberSeq + `', max(seq) FROM log HAVING max(seq) NOT NULL`},
 		{&s.trim, `DELETE FROM log WHERE seq < ?`},
 		{&s.counter, `INSERT OR REPLACE INTO counters VALUES (?,?)`},
 		{&s.number, `INSERT OR REPLACE INTO numbers VALUES (?,?)`},
@@ -96,10 +97,8 @@ func (s *Store) write(c registry.Change) error {
 	for i := range c.Log {
 		w.exec(s.stmt.log, logColumns(&c.Log[i])...)
 	}
-	if n := len(c.Log); n > 0 {
-		w.exec(s.stmt.number, numberSeq, c.Log[n-1].Seq)
-	}
 	if c.TrimLog > 0 {
+		w.exec(s.stmt.keepSeq) // the log may be empty after this, and its last number must not come again
 		w.exec(s.stmt.trim, c.TrimLog)
 	}
 	for kind, n := range c.Counters {

@@ -29,6 +29,9 @@ func (s *Store) Load() (*registry.State, error) {
 		}
 	}
 	state.Seq = numbers[numberSeq]
+	if n := len(state.Log); n > 0 {
+		state.Seq = max(state.Seq, state.Log[n-1].Seq)
+	}
 	state.NextRow = registry.Row(numbers[numberRow])
 	state.NextOwner = numbers[numberOwner]
 	return state, nil

@@ -2,6 +2,7 @@ package wakeup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -243,8 +244,9 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestUnserved: notices of an owner that no mount serves wait until one does
-// (CONFIG.md, what a reload does).
+// TestUnserved pins T18 and T89: notices of an owner whose nearest table is
+// disabled wait until one serves it, its tasks stay and can be read, and it
+// starts none meanwhile (CONFIG.md, what a reload does).
 func TestUnserved(t *testing.T) {
 	w := newWorld(t)
 	h := w.owner("s", "/plain")
@@ -259,13 +261,18 @@ func TestUnserved(t *testing.T) {
 	if got, err := w.r.Get(registry.AsOwner(h), task.ID); err != nil || got.Reported {
 		t.Errorf("the task cannot be read any more: %v", err)
 	}
+	_, err := w.r.Start(t.Context(), registry.AsOwner(h), registry.Spec{Kind: "bash", Label: "x", Producer: "idle"}, func(registry.Row) error { return nil })
+	if !errors.Is(err, registry.ErrNoController) {
+		t.Errorf("a start: %v", err)
+	}
 	w.mounts.set("/plain", config.Wakeup, 1)
 	w.w.Reconsider()
 	w.bells("o-1 1 wake")
 }
 
-// TestNobodyToRing: a lost host is not rung, and a parked notice rings nobody
-// but goes along with the next (T168).
+// TestNobodyToRing: a lost host is not rung, and a notice that was parked
+// after a cancel rings nobody but goes along with the next; an end after the
+// cancel wakes again (T168, T169).
 func TestNobodyToRing(t *testing.T) {
 	w := newWorld(t)
 	h := w.owner("s", "/")

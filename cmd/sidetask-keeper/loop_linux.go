@@ -13,7 +13,7 @@ import (
 func (k *keeper) loop() {
 	for {
 		alone := k.reap()
-		k.finish()
+		k.finish(alone)
 		if alone && k.written {
 			k.leave()
 			return
@@ -83,7 +83,7 @@ func (k *keeper) end(status syscall.WaitStatus, usage syscall.Rusage) {
 // finish writes the record once the command has ended and what it wrote is in
 // the spool. A full disk delays that; for some seconds only, then the rest of
 // the output is dropped and counted, since the end must be told.
-func (k *keeper) finish() {
+func (k *keeper) finish(alone bool) {
 	if k.ended == nil || k.written {
 		return
 	}
@@ -101,7 +101,10 @@ func (k *keeper) finish() {
 	for _, s := range k.streams {
 		k.ended.Dropped += s.dropped
 	}
-	k.ended.Leftovers = len(k.tree())
+	k.ended.Leftovers = 0
+	if !alone {
+		k.ended.Leftovers = len(k.tree())
+	}
 	k.written = k.record.write(*k.ended) == nil
 }
 

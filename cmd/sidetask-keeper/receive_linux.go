@@ -74,15 +74,15 @@ func descriptor(oob []byte) (int, error) {
 // builds its tables for a type at the first use, and its pages come in when they
 // are touched. On the path of a start that would be a third of it.
 func rehearse() {
-	sample, err := json.Marshal(job{Argv: []string{"x"}, Env: []string{"x=y"}})
-	if err == nil {
-		err = json.Unmarshal(sample, new(job))
-	}
-	if err == nil {
-		_, err = json.Marshal(report{})
-	}
-	if err != nil {
-		os.Exit(1) // the types are ours: they can be encoded
+	sample := job{Argv: []string{"x"}, Env: []string{"x=y"}}
+	for _, v := range []any{&sample, &report{}, &alive{}, &exit{}, &answer{}, &request{}} {
+		text, err := json.Marshal(v)
+		if err == nil {
+			err = json.Unmarshal(text, v)
+		}
+		if err != nil {
+			os.Exit(1) // the types are ours: they can be encoded
+		}
 	}
 }
 

@@ -111,14 +111,7 @@ func TestAttach(t *testing.T) {
 	s.typeText("stty size; echo one$((1+1))two\n")
 	s.await("31 97")
 	s.await("one2two")
-	// Not at a prompt, where bash would put the trap off.
-	s.typeText("trap 'stty size' WINCH; sleep 1000 & echo wait$((3+4)); while :; do wait; done\n")
-	s.await("wait7")
-	if err := pty.Setsize(s.tty, &pty.Winsize{Cols: 50, Rows: 20}); err != nil {
-		t.Fatal(err)
-	}
-	s.await("20 50")
-	s.typeText("\x03\r~.") // Ctrl-C is the task's
+	s.typeText("\r~.")
 	s.await("left bash-1 running")
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("detaching: %v", err)
@@ -134,5 +127,18 @@ func TestAttach(t *testing.T) {
 	var exit *exec.ExitError
 	if err := cmd.Wait(); err != nil && !errors.As(err, &exit) {
 		t.Error(err)
+	}
+
+	do("run", "--pty", "-c", "trap 'stty size' WINCH; sleep 1000 & while :; do wait; done")
+	s, cmd = onTerminal(t, env, sidetask, "attach", "bash-2")
+	s.await("31 97")
+	if err := pty.Setsize(s.tty, &pty.Winsize{Cols: 50, Rows: 20}); err != nil {
+		t.Fatal(err)
+	}
+	s.await("20 50")
+	s.typeText("~.")
+	s.await("left bash-2 running")
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("detaching: %v", err)
 	}
 }

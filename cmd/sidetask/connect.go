@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
+	"time"
 
 	"sidetask/paths"
 	"sidetask/rpc"
@@ -14,6 +15,9 @@ import (
 // longWait is a wait without an end of its own, in milliseconds: the longest
 // that the daemon takes (BEHAVIOUR T44).
 const longWait = 2147483647
+
+// moment is how long a daemon may be away before the person is told.
+const moment = time.Second
 
 // options says whom this command connects to.
 func (p *program) options() (client.Options, error) {
@@ -74,7 +78,7 @@ func (p *program) call(ctx context.Context, method string, params, result any) e
 type link struct {
 	p      *program
 	keeper *client.Keeper
-	tell   sync.Once // that the daemon is stopping
+	tell   sync.Once // that the daemon is gone
 }
 
 // link connects. That it cannot is said now and not after a time-out.
@@ -109,7 +113,7 @@ func (l *link) close() { _ = l.keeper.Close() }
 // waited for.
 func (l *link) call(ctx context.Context, method string, params, result any) error {
 	for {
-		c, err := l.keeper.Client(ctx)
+		c, err := l.client(ctx)
 		if err != nil {
 			return err
 		}
@@ -119,19 +123,31 @@ func (l *link) call(ctx context.Context, method string, params, result any) erro
 			return ctx.Err()
 		case errors.Is(err, client.ErrLost):
 			l.revive()
-		case errors.Is(err, rpc.ErrShuttingDown):
-			l.tell.Do(func() {
-				l.p.say("the daemon is stopping; waiting for the next one (`sidetask status` starts it)")
-			})
+		case errors.Is(err, rpc.ErrShuttingDown): // as it is until it has gone
 			select {
 			case <-c.Done():
 			case <-ctx.Done():
 			}
-		case errors.Is(err, rpc.ErrAborted): // the first that a stopping daemon does
+		case errors.Is(err, rpc.ErrAborted): // the first thing that a stopping daemon does
 		default:
 			return err
 		}
 	}
+}
+
+// client is the connection. A restart in place takes a moment of which nobody
+// needs to know; a longer wait is told.
+func (l *link) client(ctx context.Context) (*client.Client, error) {
+	soon, cancel := context.WithTimeout(ctx, moment)
+	defer cancel()
+	c, err := l.keeper.Client(soon)
+	if err == nil || soon.Err() == nil || ctx.Err() != nil {
+		return c, err
+	}
+	l.tell.Do(func() {
+		l.p.say("the daemon is gone; waiting for the next one (`sidetask status` starts it)")
+	})
+	return l.keeper.Client(ctx)
 }
 
 // get looks at a task.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -119,11 +120,10 @@ func (p *program) startOf(f runFlags, args []string) (rpc.TaskStart, error) {
 	if !utf8.ValidString(start.Command) || !utf8.ValidString(start.Label) {
 		return start, fail("put it into a script and run that", "the command is not valid UTF-8")
 	}
-	dir, err := filepath.Abs(f.dir)
-	if err != nil {
-		return start, fail("change to a folder that exists, or give one with -C", "find the working directory: %w", err)
+	var err error
+	if start.Cwd, err = folder(f.dir); err != nil {
+		return start, err
 	}
-	start.Cwd = dir
 	start.Env = p.environment()
 	if f.timeout != 0 {
 		start.TimeoutMs = number(f.timeout.ms())
@@ -133,6 +133,26 @@ func (p *program) startOf(f runFlags, args []string) (rpc.TaskStart, error) {
 		start.PTY = &size
 	}
 	return start, nil
+}
+
+// folder makes dir absolute and looks that it is one, so that the error names
+// it. The daemon looks, too: only it knows whether it may go there.
+func folder(dir string) (string, error) {
+	const next = "change to a folder that exists, or give one with -C"
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fail(next, "find the working directory: %w", err)
+	}
+	info, err := os.Stat(abs)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fail(next, "working directory %s does not exist", abs)
+	case err != nil:
+		return "", fail(next, "working directory: %w", err)
+	case !info.IsDir():
+		return "", fail(next, "working directory %s is not a directory", abs)
+	}
+	return abs, nil
 }
 
 // environment is this process's own, as far as JSON can carry it.

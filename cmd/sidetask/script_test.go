@@ -31,7 +31,12 @@ func TestScripts(t *testing.T) {
 			"rpc":        rpcLine,
 			"host":       beHost,
 			"killdaemon": killDaemon,
+			"daemonends": func(ts *testscript.TestScript, _ bool, _ []string) { awaitEnd(ts, lockHolder(ts)) },
 			"onedaemon":  oneDaemon,
+			"inforce":    inForce,
+			"refused":    refused,
+			"mended":     mended,
+			"hup":        hup,
 		},
 	})
 }

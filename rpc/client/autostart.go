@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -62,7 +63,7 @@ func (a *Autostart) run(ctx context.Context, socket string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	for {
-		report, err := a.start(ctx)
+		report, err := a.start(ctx, socket)
 		if err != nil {
 			return nil, &StartError{Message: "start the daemon: " + err.Error(), Status: StatusUnavailable}
 		}
@@ -93,7 +94,7 @@ func awaitHolder(ctx context.Context, socket string) (net.Conn, error) {
 }
 
 // start runs the helper and reads the daemon's report.
-func (a *Autostart) start(ctx context.Context) (Report, error) {
+func (a *Autostart) start(ctx context.Context, socket string) (Report, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return Report{}, err
@@ -101,7 +102,7 @@ func (a *Autostart) start(ctx context.Context) (Report, error) {
 	defer func() { _ = r.Close() }()
 	cmd := exec.Command(a.Executable, a.Args...)
 	cmd.Dir = "/"
-	cmd.Env = daemonEnv(os.Environ())
+	cmd.Env = daemonEnv(os.Environ(), socket)
 	cmd.ExtraFiles = []*os.File{w}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Start()
@@ -134,14 +135,22 @@ func (a *Autostart) start(ctx context.Context) (Report, error) {
 
 // daemonEnv keeps what a daemon needs of the environment of whoever happened to
 // start it. Tasks get the environment of their own caller, and a token or a
-// session's marks must not live on in a daemon.
-func daemonEnv(environ []string) []string {
+// session's marks must not live on in a daemon. Relative paths are made absolute:
+// the daemon is in "/".
+func daemonEnv(environ []string, socket string) []string {
 	var kept []string
 	for _, entry := range environ {
-		name, _, _ := strings.Cut(entry, "=")
+		name, value, _ := strings.Cut(entry, "=")
 		switch name {
-		case "HOME", "PATH", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "LANG",
-			"DBUS_SESSION_BUS_ADDRESS", "SIDETASK_SOCKET", "SIDETASK_CONFIG", "SIDETASK_LOG":
+		case "SIDETASK_SOCKET":
+			if value != "" {
+				kept = append(kept, name+"="+socket)
+			}
+		case "SIDETASK_CONFIG":
+			if path, err := filepath.Abs(value); err == nil && value != "" {
+				kept = append(kept, name+"="+path)
+			}
+		case "HOME", "PATH", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "LANG", "DBUS_SESSION_BUS_ADDRESS", "SIDETASK_LOG":
 			kept = append(kept, entry)
 		default:
 			if strings.HasPrefix(name, "XDG_") || strings.HasPrefix(name, "LC_") {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -147,7 +148,8 @@ func TestAutostartDetaches(t *testing.T) {
 	t.Setenv("SIDETASK_TASK", "bash-1")
 	t.Setenv("SIDETASK_TOKEN", "secret")
 	t.Setenv("AWS_SECRET", "secret")
-	t.Setenv("SIDETASK_CONFIG", "/some/config.toml")
+	t.Setenv("SIDETASK_CONFIG", "config.toml") // relative: the daemon is elsewhere
+	t.Setenv("SIDETASK_SOCKET", "s")
 	// A descriptor that leaks into children, as a shell's 3>&1 makes it.
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -200,8 +202,13 @@ func TestAutostartDetaches(t *testing.T) {
 	if n, err := r.Read(make([]byte, 1)); n != 0 || err == nil {
 		t.Errorf("the pipe is still held: %d, %v", n, err)
 	}
+	config, err := filepath.Abs("config.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
 	env := strings.Join(s.Env, "\n")
-	if strings.Contains(env, "secret") || strings.Contains(env, "SIDETASK_TASK") || !strings.Contains(env, "SIDETASK_CONFIG=/some/config.toml") {
+	if strings.Contains(env, "secret") || strings.Contains(env, "SIDETASK_TASK") ||
+		!slices.Contains(s.Env, "SIDETASK_CONFIG="+config) || !slices.Contains(s.Env, "SIDETASK_SOCKET="+filepath.Join(dir, "s")) {
 		t.Errorf("environment of the daemon:\n%s", env)
 	}
 }

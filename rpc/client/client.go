@@ -21,6 +21,8 @@ import (
 const (
 	// answerTime is how long the daemon may take for initialize.
 	answerTime = 30 * time.Second
+	// dials is how often a connection is made that is lost before initialize is answered.
+	dials = 3
 	// maxRequests of the daemon may be in work at once; the next is refused.
 	maxRequests = 64
 	// maxNotifications may wait for the handler; a client that is further
@@ -71,11 +73,17 @@ type Client struct {
 // Errors: a [*StartError] for a daemon that was started and ended, one that
 // wraps [ErrNoDaemon] where there is none, an [*rpc.Error] for a refused token.
 func Dial(ctx context.Context, o Options) (*Client, error) {
-	conn, err := reach(ctx, o)
-	if err != nil {
-		return nil, err
+	for try := 1; ; try++ {
+		conn, err := reach(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		c, err := open(ctx, conn, o)
+		// A daemon may end just now; the next try finds its socket dead, or the next daemon.
+		if !errors.Is(err, ErrLost) || try == dials {
+			return c, err
+		}
 	}
-	return open(ctx, conn, o)
 }
 
 // open speaks initialize on a fresh connection, which it owns from now on.

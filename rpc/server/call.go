@@ -105,12 +105,20 @@ func decode[T any](c *call) (T, error) {
 	if err := json.Unmarshal(c.params, &params); err != nil {
 		var mismatch *json.UnmarshalTypeError
 		if errors.As(err, &mismatch) {
-			field := strings.TrimPrefix(mismatch.Field, "As.")
-			return params, rpc.Errorf(rpc.CodeInvalidParams, "invalid params: %q cannot be a %s", field, mismatch.Value)
+			return params, rpc.Errorf(rpc.CodeInvalidParams, "invalid params: %q cannot be a %s", wireName(mismatch.Field), mismatch.Value)
 		}
 		return params, rpc.Errorf(rpc.CodeInvalidParams, "invalid params: %v", err)
 	}
 	return params, nil
+}
+
+// wireName takes the names of embedded Go structs from the path of a field:
+// those begin with a capital, ours never.
+func wireName(path string) string {
+	for path != "" && path[0] >= 'A' && path[0] <= 'Z' {
+		_, path, _ = strings.Cut(path, ".")
+	}
+	return path
 }
 
 func cut(s string, n int) string {

@@ -98,6 +98,9 @@ func TestErrors(t *testing.T) {
 		{-32602, "", "invalid timeoutMs: expected a positive number, got 0", "task/start", args{"command": "x", "timeoutMs": 0}},
 		{-32602, "", `invalid params: "stderr" must be "separate"`, "task/start", args{"command": "x", "stderr": "both"}},
 		{-32602, "", `invalid params: "command" cannot be a number`, "task/start", args{"command": 5}},
+		{-32602, "", `invalid params: "token" cannot be a number`, "task/output", args{"token": 5}},
+		{-32602, "", `invalid params: "pty.cols" cannot be a string`, "task/start", args{"pty": args{"cols": "x"}}},
+		{-32602, "", `invalid params: "pty" needs cols and rows of 1 to 10000`, "task/start", args{"command": "x", "pty": args{"cols": 0, "rows": 5}}},
 		{-32602, "", "invalid params: must be an object", "task/list", []any{}},
 		{-32602, "", "invalid wait timeout: expected a positive number of milliseconds, got 0", "task/wait", args{"id": "k-1", "timeoutMs": 0}},
 		{-32602, "", `invalid wait timeout: expected a positive number of milliseconds, got "1"`, "task/wait", args{"id": "k-1", "timeoutMs": "1"}},
@@ -237,8 +240,7 @@ func TestWaitsEndWithTheirConnection(t *testing.T) {
 	model.start("task/wait", args{"token": tokenA, "id": "k-1", "timeoutMs": 60000})
 	model.call("tools/list", args{}, nil)
 	model.close()
-	for g.server.Connections() > 2 { // host and worker
-	}
+	<-g.ended
 	worker.call("task/settle", args{"id": "k-1", "status": "completed"}, nil)
 	host.heard("inbox/pending", nil) // nobody was told: the notice is due (T53)
 }

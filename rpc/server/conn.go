@@ -106,9 +106,9 @@ func (c *conn) read() error {
 			c.push(&call{id: m.id, refuse: refused})
 		case m.answer:
 			c.answered(m)
-		case m.method == rpc.NotifyCancelRequest:
+		case m.id == nil && m.method == rpc.NotifyCancelRequest:
 			c.cancelCalls(m.params)
-		case m.method == rpc.NotifyToolsDelivered:
+		case m.id == nil && m.method == rpc.NotifyToolsDelivered:
 			c.confirm(m.params)
 		default:
 			c.push(&call{id: m.id, method: m.method, params: m.params, size: len(data)})

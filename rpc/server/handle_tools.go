@@ -37,8 +37,8 @@ func toolsCall(c *call, p rpc.ToolsCall) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.agent = c.conn.confirms(); c.agent {
-		// The read before it may be final only when its agent has it.
+	if c.agent = c.conn.confirms(); c.agent && p.Name == tools.Output {
+		// The read before it becomes final only when its agent has it.
 		if err := c.waits(); err != nil {
 			return nil, err
 		}

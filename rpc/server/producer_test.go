@@ -115,8 +115,7 @@ func TestProducerCancel(t *testing.T) {
 	lost := g.dial()
 	lost.call("tools/list", args{}, nil)
 	worker.close()
-	for g.server.Connections() > 3 { // host, c, lost
-	}
+	<-g.ended
 	c.refused(rpc.CodeProducerFailed, "producer disconnected", "task/kill", args{"token": tokenA, "id": "job-1"})
 	var resumed rpc.TaskResult
 	lost.call("task/resume", args{"id": "job-1", "key": task.Key}, &resumed)

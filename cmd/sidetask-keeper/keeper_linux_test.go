@@ -1,0 +1,266 @@
+package main
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// binary is built once for all tests.
+var keeperBinary string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "keeper")
+	if err == nil {
+		keeperBinary = filepath.Join(dir, "sidetask-keeper")
+		var out []byte
+		if out, err = exec.Command("go", "build", "-o", keeperBinary, ".").CombinedOutput(); err != nil {
+			err = fmt.Errorf("%w: %s", err, out)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// patience is a dead man's limit, never an expectation.
+const patience = time.Minute
+
+// spare is a keeper that waits for its job, and the daemon's end of its socket.
+type spare struct {
+	*exec.Cmd
+	conn *net.UnixConn
+	done chan struct{}
+}
+
+func start(t *testing.T) *spare {
+	t.Helper()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, theirs := os.NewFile(uintptr(pair[0]), "ours"), os.NewFile(uintptr(pair[1]), "theirs")
+	conn, err := net.FileConn(ours)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = ours.Close()
+	s := &spare{Cmd: exec.Command(keeperBinary), conn: conn.(*net.UnixConn), done: make(chan struct{})}
+	s.ExtraFiles = []*os.File{theirs}
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = theirs.Close()
+	go func() {
+		_ = s.Wait()
+		close(s.done)
+	}()
+	t.Cleanup(func() {
+		_ = s.conn.Close()
+		_ = s.Process.Kill()
+		<-s.done
+	})
+	_ = s.conn.SetDeadline(time.Now().Add(patience))
+	return s
+}
+
+// ends waits for the keeper's end.
+func (s *spare) ends(t *testing.T) {
+	t.Helper()
+	select {
+	case <-s.done:
+	case <-time.After(patience):
+		t.Fatal("the keeper did not end")
+	}
+}
+
+// newJob is a job on folders of its own.
+func newJob(t *testing.T, command string) *job {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "k") // short: the socket's path
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	j := &job{
+		Format: format, Row: 7, Dir: filepath.Join(dir, "7"), Exits: filepath.Join(dir, "exits"), Control: filepath.Join(dir, "c"),
+		Path: "/bin/sh", Argv: []string{"sh", "-c", command}, Env: []string{"PATH=/usr/bin:/bin"}, Cwd: dir,
+		Bytes: 1 << 20, Head: 1 << 10, GraceMs: 1000,
+	}
+	for _, d := range []string{j.Dir, j.Exits} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return j
+}
+
+// frame is the job as it goes over the socket.
+func frame(t *testing.T, j *job) []byte {
+	t.Helper()
+	text, err := json.Marshal(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...)
+}
+
+// send sends bytes, with the task's locked file beside the first.
+func (s *spare) send(t *testing.T, j *job, framed []byte) {
+	t.Helper()
+	lock, err := os.OpenFile(filepath.Join(j.Dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.conn.WriteMsgUnix(framed, unix.UnixRights(int(lock.Fd())), nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// report reads the keeper's answer.
+func (s *spare) report(t *testing.T) report {
+	t.Helper()
+	r := bufio.NewReader(s.conn)
+	var length uint32
+	if err := binary.Read(r, binary.BigEndian, &length); err != nil {
+		t.Fatal(err)
+	}
+	var rep report
+	if err := json.NewDecoder(r).Decode(&rep); err != nil {
+		t.Fatal(err)
+	}
+	return rep
+}
+
+func (j *job) record(t *testing.T) exit {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(j.Exits, "7"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var e exit
+	if err := json.Unmarshal(text, &e); err != nil {
+		t.Fatalf("record %q: %v", text, err)
+	}
+	return e
+}
+
+// TestJob: a job is done, its lock is held until the keeper ends, and its record
+// and output are there then.
+func TestJob(t *testing.T) {
+	s, j := start(t), newJob(t, "echo hi; read x < fifo; exit 5")
+	if err := unix.Mkfifo(filepath.Join(j.Cwd, "fifo"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.send(t, j, frame(t, j))
+	if r := s.report(t); r.PID == 0 || r.Error != "" {
+		t.Fatalf("report %+v", r)
+	}
+	lock, err := os.Open(filepath.Join(j.Dir, "lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_SH|unix.LOCK_NB); err != unix.EWOULDBLOCK {
+		t.Errorf("the lock of a live keeper: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(j.Cwd, "fifo"), []byte("x\n"), 0); err != nil {
+		t.Fatal(err)
+	}
+	s.ends(t)
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_SH|unix.LOCK_NB); err != nil {
+		t.Errorf("the lock of an ended keeper: %v", err)
+	}
+	if e := j.record(t); e.Code != 5 || e.Signal != 0 || e.Row != 7 || e.Leftovers != 0 {
+		t.Errorf("record %+v", e)
+	}
+	if text, err := os.ReadFile(filepath.Join(j.Dir, outDir, strings.Repeat("0", 19))); string(text) != "hi\n" {
+		t.Errorf("output %q, %v", text, err)
+	}
+	if _, err := os.Stat(j.Control); !os.IsNotExist(err) {
+		t.Errorf("the control socket is still there: %v", err)
+	}
+}
+
+// TestSpareEnds: a spare ends when the daemon's end closes, and a job that breaks
+// off is not done.
+func TestSpareEnds(t *testing.T) {
+	j := newJob(t, "touch ran")
+	whole := frame(t, j)
+	for _, n := range []int{0, 1, 4, 5, len(whole) - 1} {
+		s := start(t)
+		if n > 0 {
+			s.send(t, j, whole[:n])
+		}
+		_ = s.conn.Close()
+		s.ends(t)
+	}
+	for name, framed := range map[string][]byte{
+		"no JSON":   {0, 0, 0, 2, '{', 'x'},
+		"too large": {0xff, 0xff, 0xff, 0xff, 'x'},
+	} {
+		s := start(t)
+		s.send(t, j, framed)
+		s.ends(t)
+		t.Log(name, "ended it")
+	}
+	s := start(t)
+	if _, err := s.conn.Write(whole); err != nil { // without the locked file
+		t.Fatal(err)
+	}
+	s.ends(t)
+	if _, err := os.Stat(filepath.Join(j.Cwd, "ran")); err == nil {
+		t.Error("a job that broke off was done")
+	}
+}
+
+// TestRefusedJobs: what a keeper cannot do it says, with a record where one can be.
+func TestRefusedJobs(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		change   func(*job)
+		want     string
+		recorded bool
+	}{
+		{"another format", func(j *job) { j.Format++ }, "different versions", false},
+		{"no folder", func(j *job) { j.Dir += "x" }, "make exit record", false},
+		{"directory gone", func(j *job) { j.Cwd += "/gone" }, "working directory", true},
+		{"no directory", func(j *job) { j.Cwd = "/dev/null" }, "not a directory", true},
+		{"no program", func(j *job) { j.Path = "/none" }, "/none: no such file or directory", true},
+		{"no socket", func(j *job) { j.Control += "/x/y" }, "make control socket", true},
+		{"terminal too large", func(j *job) { j.Cols, j.Rows = 1<<20, 5 }, "not possible", true},
+	} {
+		s, j := start(t), newJob(t, "true")
+		framed := *j
+		c.change(&framed)
+		s.send(t, j, frame(t, &framed))
+		r := s.report(t)
+		if r.PID != 0 || !strings.Contains(r.Error, c.want) || r.Recorded != c.recorded {
+			t.Errorf("%s: report %+v", c.name, r)
+		}
+		s.ends(t)
+		if c.recorded {
+			if e := j.record(t); e.SpawnError != r.Error {
+				t.Errorf("%s: record %+v", c.name, e)
+			}
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"sidetask/config"
+)
+
+// only connection of a wire.
+func (w *wire) conn() *conn {
+	w.t.Helper()
+	w.server.mu.Lock()
+	defer w.server.mu.Unlock()
+	for c := range w.server.conns {
+		return c
+	}
+	w.t.Fatal("no connection")
+	return nil
+}
+
+// TestBellIsNotQueued: a client that takes nothing for a while finds the newest
+// of each notification that replaces the one before it, not all of them.
+func TestBellIsNotQueued(t *testing.T) {
+	w := newWire(t, config.Limits{}, deadMan)
+	p := w.dial()
+	for i := range 10 { // more than the socket's buffers take
+		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"big"}`, i))
+	}
+	if line := p.line(); !strings.Contains(line, `"id":0`) {
+		t.Fatalf("got %.40s", line)
+	}
+	c := w.conn()
+	if err := c.out.await(t.Context(), func() bool { return len(c.out.queue) >= 3 }); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 1000 {
+		c.raise("bell", "bell", map[string]int{"count": i})
+		c.raise("other", "other", struct{}{})
+	}
+	c.notify("last", struct{}{})
+	bells := 0
+	for {
+		line := p.line()
+		if strings.Contains(line, `"method":"bell"`) {
+			bells++
+			if strings.Contains(line, `"count":999`) {
+				break
+			}
+		}
+	}
+	if bells > 10 {
+		t.Errorf("%d bells have been written", bells)
+	}
+	p.want(`{"jsonrpc":"2.0","method":"other","params":{}}`)
+}
+
+// TestReadAhead: while a call is busy, requests queue up to a bound and then
+// wait in the socket; none is lost, the order stays.
+func TestReadAhead(t *testing.T) {
+	w := newWire(t, config.Limits{}, deadMan)
+	p := w.dial()
+	p.send(`{"jsonrpc":"2.0","id":"first","method":"block"}`)
+	<-w.blocking
+	const calls = 36_000 // 1.6 MiB
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		var b strings.Builder
+		for i := range calls {
+			fmt.Fprintf(&b, `{"jsonrpc":"2.0","id":%d,"method":"echo"}`, i)
+		}
+		_, _ = io.WriteString(p.nc, b.String())
+	}()
+	c := w.conn()
+	if err := c.await(t.Context(), func() bool { return c.pendingBytes > maxPendingBytes-100 }); err != nil {
+		t.Fatal(err)
+	}
+	c.mu.Lock()
+	ahead := c.pendingBytes
+	c.mu.Unlock()
+	if ahead > maxPendingBytes {
+		t.Errorf("%d bytes are read ahead", ahead)
+	}
+	select {
+	case <-sent:
+		t.Error("all was taken though nothing can start")
+	default:
+	}
+	close(w.release)
+	p.want(`{"jsonrpc":"2.0","id":"first","result":"done"}`)
+	for i := range calls {
+		p.want(ok(fmt.Sprint(i)))
+	}
+}
+
+// TestCloseIsBounded: waits are aborted and answered, a client that takes
+// nothing does not hold the end up longer than it may.
+func TestCloseIsBounded(t *testing.T) {
+	w := newWire(t, config.Limits{}, deadMan)
+	waiting, stuck := w.dial(), w.dial()
+	waiting.send(holdCall("1") + call1("2"))
+	waiting.want(ok("2"))
+	for i := range 10 {
+		stuck.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"big"}`, i))
+	}
+	if line := stuck.line(); !strings.Contains(line, `"id":0`) {
+		t.Fatalf("got %.40s", line)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	defer cancel()
+	if err := w.server.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	waiting.want(abortedAnswer("1"))
+	waiting.wantEnd()
+}
