@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -228,7 +227,7 @@ func (m *machine) doKill(t *rapid.T) {
 
 func (m *machine) doPrune(t *rapid.T) {
 	keep := int64(rapid.IntRange(1, 4).Draw(t, "keep"))
-	_, _, err := m.r.Prune(registry.Retention{Tasks: keep, Lost: time.Hour})
+	_, _, err := m.r.Prune(registry.Retention{Tasks: keep, Lost: modelLost})
 	m.must(err)
 	ended := int64(0)
 	for _, task := range m.tasks {
@@ -246,7 +245,7 @@ func (m *machine) doPrune(t *rapid.T) {
 		if task.owner >= 0 {
 			o := m.owners[task.owner]
 			told := task.reported || task.notice == registry.Acked
-			protected = protected || !told && (o.host >= 0 || m.now().Sub(o.lostAt) <= time.Hour)
+			protected = protected || !told && (o.host >= 0 || m.now().Sub(o.lostAt) <= modelLost)
 		}
 		if !task.status.Terminal() || protected || ended < keep {
 			t.Fatalf("pruned %+v; %d ended left, %d to keep", task, ended, keep)
