@@ -61,6 +61,7 @@ func asked(ctx context.Context, err error) error {
 // as the grace is the one that the keeper knows, a signal says it all: it costs a
 // hundredth of a talk on the socket, which counts when thousands are killed.
 func (p *Producer) Cancel(ctx context.Context, row registry.Row, _ *string) error {
+	p.checkSurvivors(row)
 	if k, ok := p.find(row); ok && k.graceMs == p.settings().StopGraceMs {
 		return p.signalKeeper(row)
 	}
@@ -70,6 +71,7 @@ func (p *Producer) Cancel(ctx context.Context, row registry.Row, _ *string) erro
 
 // EndLeftovers ends what the ended command left running.
 func (p *Producer) EndLeftovers(row registry.Row) (int, error) {
+	p.checkSurvivors(row)
 	return p.stopTree(context.Background(), row)
 }
 

@@ -169,6 +169,7 @@ func (p *Producer) untrack(row registry.Row) (*kept, bool) {
 	k, ok := p.kept[row]
 	if ok {
 		delete(p.kept, row)
+		k.stopCheck()
 		p.pids.remove(k.pidfd)
 	}
 	return k, ok
