@@ -103,8 +103,8 @@ func (o *owner) takeable(host Host, takeover bool) error {
 
 func checkNames(texts ...string) error {
 	for _, text := range texts {
-		if len(text) > 4*maxName {
-			return Errorf(KindInvalid, "invalid registration: %q... has %d bytes, at most %d", text[:32], len(text), 4*maxName)
+		if len(text) > maxText {
+			return Errorf(KindInvalid, "invalid registration: %q... has %d bytes, at most %d", text[:32], len(text), maxText)
 		}
 	}
 	return nil
