@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"io"
 	"unicode/utf8"
-
-	"github.com/charmbracelet/x/ansi"
 )
 
 // maxHeld bounds what a cleaner keeps of a line or a sequence that has not
@@ -94,18 +92,12 @@ func (c *cleaner) keep(clean, tok []byte) []byte {
 	return clean
 }
 
-const escape = 0x1b
-
 // token is the length of the run of text, the control character or the escape
 // sequence that b begins with; 0 if b ends in the middle of it.
 func token(b []byte) int {
 	switch {
 	case b[0] == escape:
-		_, _, n, state := ansi.DecodeSequence(b, ansi.NormalState, nil)
-		if n == len(b) && (state != ansi.NormalState || n == 1) {
-			return 0
-		}
-		return n
+		return sequence(b)
 	case !isText(b):
 		return 1
 	}
@@ -130,30 +122,3 @@ func token(b []byte) int {
 
 // isText reports whether b begins with something other than a control.
 func isText(b []byte) bool { return b[0] >= ' ' && b[0] != 0x7f }
-
-// isColour reports whether tok is an SGR sequence: it changes how text looks
-// and nothing else.
-func isColour(tok []byte) bool {
-	if len(tok) < 3 || tok[0] != escape || tok[1] != '[' || tok[len(tok)-1] != 'm' {
-		return false
-	}
-	return len(bytes.Trim(tok[2:len(tok)-1], "0123456789;:")) == 0
-}
-
-// printable is tok with what is no UTF-8 replaced, and C1 controls (which some
-// terminals obey) too.
-func printable(tok []byte) []byte {
-	for i := 0; i < len(tok); {
-		r, n := utf8.DecodeRune(tok[i:])
-		if r == utf8.RuneError && n == 1 || r >= 0x80 && r < 0xa0 {
-			return bytes.Map(func(r rune) rune {
-				if r >= 0x80 && r < 0xa0 {
-					return utf8.RuneError
-				}
-				return r
-			}, bytes.ToValidUTF8(tok, []byte("\uFFFD")))
-		}
-		i += n
-	}
-	return tok
-}

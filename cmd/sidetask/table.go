@@ -4,7 +4,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
+	"github.com/clipperhouse/displaywidth"
 
 	"sidetask/render"
 )
@@ -37,7 +37,7 @@ func table(w io.Writer, columns int, rows [][]string) error {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], ansi.StringWidth(row[i]))
+			widths[i] = max(widths[i], displaywidth.String(row[i]))
 		}
 	}
 	var b strings.Builder
@@ -46,13 +46,13 @@ func table(w io.Writer, columns int, rows [][]string) error {
 		for i, cell := range row {
 			if i == len(row)-1 {
 				if columns > 0 {
-					cell = ansi.Truncate(cell, max(columns-used, 8), "…")
+					cell = displaywidth.TruncateString(cell, max(columns-used, 8), "…")
 				}
 				b.WriteString(cell)
 				break
 			}
 			b.WriteString(cell)
-			b.WriteString(strings.Repeat(" ", widths[i]-ansi.StringWidth(cell)+2))
+			b.WriteString(strings.Repeat(" ", widths[i]-displaywidth.String(cell)+2))
 			used += widths[i] + 2
 		}
 		b.WriteByte('\n')
