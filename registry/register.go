@@ -158,6 +158,9 @@ func (r *Registry) hostLocked(o *owner, host Host) {
 func (r *Registry) HostGone(host Host) {
 	r.mu.Lock()
 	defer r.unlock()
+	if r.phase == closed { // the next daemon starts with all hosts away
+		return
+	}
 	t := r.transitionLocked()
 	var lost []*owner
 	for _, o := range r.agentsLocked() {
