@@ -2,6 +2,7 @@ package process
 
 import (
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -195,6 +196,32 @@ func TestStateDeleted(t *testing.T) {
 	w.is(w.wait(task), registry.Completed, "exit code: 3")
 	if text := w.read(task); !strings.HasSuffix(text, "\n49999\n50000\n") {
 		t.Errorf("read %q", text[max(0, len(text)-30):])
+	}
+}
+
+// TestPowerCut: what lies on disk of a task whose commits a power cut took is
+// deleted, and its row and id are not given again (T21).
+func TestPowerCut(t *testing.T) {
+	w := newWorld(t)
+	w.wait(w.start("true"))
+	w.end()
+	stray := filepath.Join(w.paths.Tasks(), "9")
+	for _, dir := range []string{stray, filepath.Join(stray, outDir)} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	touch(t, stray, "lock")
+	touch(t, w.paths.Exits(), "9")
+	w.begin()
+	if _, err := os.Stat(stray); !os.IsNotExist(err) {
+		t.Errorf("the folder of a task that nobody knows is still there: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(w.paths.Exits(), "9")); !os.IsNotExist(err) {
+		t.Errorf("its record is still there: %v", err)
+	}
+	if next := w.wait(w.start("true")); next.Row <= 9 || next.ID == "bash-2" {
+		t.Errorf("the next task is %s of row %d, want new numbers behind all that may have been given", next.ID, next.Row)
 	}
 }
 
