@@ -58,7 +58,7 @@ func (p *proxy) agentAnswer(line []byte, e wire.Envelope) {
 		if own, ok := p.own[key]; ok {
 			delete(p.own, key)
 			r := p.resultOf(line, e)
-			p.closeCards(own.session, r)
+			p.turnOver(own.session, r)
 			p.step(own.session, turn.OwnAnswered{N: own.n, Result: r})
 		}
 		return
@@ -94,7 +94,7 @@ func (p *proxy) promptAnswer(r *request, line []byte, e wire.Envelope) {
 	}
 	k.answer = line
 	result := p.resultOf(line, e)
-	p.closeCards(r.session, result)
+	p.turnOver(r.session, result)
 	p.step(r.session, turn.Answered{Ref: r.ref, Result: result})
 	p.traceHeld(fromAgent, r.ref, line)
 }
@@ -147,8 +147,11 @@ func (p *proxy) update(line []byte, e wire.Envelope) {
 	case "tool_call_update", "plan":
 		p.step(s, turn.Activity{})
 	case "state_update":
-		state := wire.Text(line, u, "state")
-		p.step(s, turn.State{Busy: state != "idle", Result: idleResult(wire.Text(line, u, "stopReason"))})
+		busy, result := wire.Text(line, u, "state") != "idle", idleResult(wire.Text(line, u, "stopReason"))
+		if !busy && p.version >= 2 {
+			p.turnOver(s, result)
+		}
+		p.step(s, turn.State{Busy: busy, Result: result})
 	case "session_info_update":
 		if wire.Text(line, u, "_meta", "codex", "threadStatus", "type") == "idle" {
 			p.step(s, turn.AgentIdle{})

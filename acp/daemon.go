@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
-	"slices"
 	"sync"
 
 	"sidetask/acp/internal/turn"
@@ -64,8 +62,8 @@ func (p *proxy) nextCall(s *session) {
 	s.calls = s.calls[1:]
 	s.calling = true
 	p.background.start(func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, callTime)
-		defer cancel()
+		// Without a limit of time: the answer to a claim that we gave up would
+		// take a lease with it. A lost connection ends it.
 		err := p.daemon.Call(ctx, c.method, c.params, c.result)
 		p.post(func() {
 			s.calling = false
@@ -73,173 +71,6 @@ func (p *proxy) nextCall(s *session) {
 			p.nextCall(s)
 		})
 	})
-}
-
-// registration is what makes a session's owner known on a new connection.
-type registration struct {
-	s        *session
-	register rpc.OwnerRegister
-	got      rpc.OwnerRegistered
-	err      error
-}
-
-// connected registers the owners on a new connection. It runs on the
-// connection's goroutine, before any other call.
-func (p *proxy) connected(ctx context.Context, c Caller, peer rpc.Peer) error {
-	var regs []*registration
-	taken := make(chan struct{})
-	if !p.post(func() {
-		p.link.number++
-		p.link.peer = peer
-		regs = p.registrations()
-		close(taken)
-	}) {
-		return context.Canceled
-	}
-	<-taken
-	for _, r := range regs {
-		r.err = c.Call(ctx, rpc.MethodOwnerRegister, r.register, &r.got)
-		if !answered(r.err) {
-			return r.err
-		}
-	}
-	p.post(func() {
-		p.link.up = true
-		for _, r := range regs {
-			p.registered(r.s, r.register.Session != "", r.got, r.err)
-		}
-		for _, s := range p.allSessions() {
-			p.sync(s)
-		}
-	})
-	return nil
-}
-
-func (p *proxy) registrations() (regs []*registration) {
-	for _, s := range p.allSessions() {
-		if !s.lost && s.token != "" {
-			s.waiting = true
-			regs = append(regs, &registration{s: s, register: p.registerOf(s)})
-		}
-	}
-	return regs
-}
-
-// allSessions are those named and those whose request is open.
-func (p *proxy) allSessions() []*session {
-	all := slices.Collect(maps.Keys(p.opening))
-	for _, s := range p.sessions {
-		if !p.opening[s] {
-			all = append(all, s)
-		}
-	}
-	return all
-}
-
-// registerOf is how a session's owner is registered: by its session once it was
-// bound, for then it is resumed.
-func (p *proxy) registerOf(s *session) rpc.OwnerRegister {
-	r := rpc.OwnerRegister{Token: s.token, Agent: p.agentName, Scope: p.o.Scope, Cwd: s.cwd, Env: environment(p.o.Env)}
-	if s.everBound {
-		r.Session = s.id
-		r.Leases = append(s.machine.Leases(), slices.Collect(maps.Keys(s.unsettled))...)
-	}
-	return r
-}
-
-// lost notes that the connection has ended. The chat goes on without.
-func (p *proxy) lost() {
-	p.post(func() {
-		p.link.up = false
-		for _, s := range p.allSessions() {
-			s.registered, s.bound, s.waiting, s.owner = false, false, false, ""
-		}
-	})
-}
-
-// sync does the next thing that a session's owner needs.
-func (p *proxy) sync(s *session) {
-	if !p.link.up || s.lost || s.token == "" || s.waiting {
-		return
-	}
-	number := p.link.number
-	switch {
-	case !s.registered:
-		s.waiting = true
-		reg := p.registerOf(s)
-		var got rpc.OwnerRegistered
-		p.call(s, &call{method: rpc.MethodOwnerRegister, params: reg, result: &got, then: func(err error) {
-			if number == p.link.number {
-				p.registered(s, reg.Session != "", got, err)
-			}
-		}})
-	case !s.bound && s.named:
-		s.waiting = true
-		params := rpc.OwnerBind{Token: s.token, Session: s.id, Agent: p.agentName, Fresh: s.fresh, Takeover: !s.fresh}
-		var got rpc.OwnerBound
-		p.call(s, &call{method: rpc.MethodOwnerBind, params: params, result: &got, then: func(err error) {
-			if number == p.link.number {
-				p.bindDone(s, got, err)
-			}
-		}})
-	}
-}
-
-// registered takes the daemon's answer to owner/register.
-func (p *proxy) registered(s *session, resumed bool, got rpc.OwnerRegistered, err error) {
-	s.waiting = false
-	if err != nil {
-		p.refusedOwner(s, err)
-		return
-	}
-	s.registered, s.owner = true, got.Owner
-	p.configure(got.ACP)
-	if resumed {
-		p.nowBound(s, got.Pending)
-		return
-	}
-	p.sync(s)
-}
-
-// bindDone takes the daemon's answer to owner/bind.
-func (p *proxy) bindDone(s *session, got rpc.OwnerBound, err error) {
-	s.waiting = false
-	if err != nil {
-		p.refusedOwner(s, err)
-		return
-	}
-	s.owner = got.Owner
-	p.nowBound(s, got.Pending)
-}
-
-func (p *proxy) nowBound(s *session, pending int) {
-	s.bound, s.everBound = true, true
-	p.letGo(s)
-	p.sayOnce(s)
-	p.note(s)
-	for lease := range s.unsettled {
-		p.settleNow(s, lease)
-	}
-	if pending > 0 || p.link.pending[s.owner] {
-		delete(p.link.pending, s.owner)
-		p.step(s, turn.Bell{})
-	}
-}
-
-// refusedOwner: the daemon will not have this owner. The session works on
-// without us; a lost connection is not that.
-func (p *proxy) refusedOwner(s *session, err error) {
-	p.letGo(s)
-	if !answered(err) {
-		return
-	}
-	name := "a session"
-	if s.id != "" {
-		name = "session " + s.id
-	}
-	p.logf("no background tasks for %s: %v", name, err)
-	s.lost = true
-	p.step(s, turn.Gone{})
 }
 
 // configure takes the [acp] settings in force.

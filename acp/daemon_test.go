@@ -85,17 +85,20 @@ func (d *fakeDaemon) take() string {
 	defer d.mu.Unlock()
 	out := d.log.String()
 	d.log.Reset()
-	// An abort goes out beside the other calls: where it shows must not depend
-	// on which goroutine ran first.
-	first, rest := "", ""
-	for line := range strings.Lines(out) {
-		if strings.HasPrefix(line, rpc.MethodOwnerAbort) {
-			first += line
-		} else {
-			rest += line
+	// An abort and the answer of a resolve go out beside the other calls: where
+	// they show must not depend on which goroutine ran first.
+	rank := func(line string) int {
+		switch {
+		case strings.HasPrefix(line, rpc.MethodOwnerAbort):
+			return 0
+		case strings.HasPrefix(line, rpc.MethodOwnerResolve):
+			return 2
 		}
+		return 1
 	}
-	return first + rest
+	lines := slices.Collect(strings.Lines(out))
+	slices.SortStableFunc(lines, func(a, b string) int { return rank(a) - rank(b) })
+	return strings.Join(lines, "")
 }
 
 // do performs what a transcript says:

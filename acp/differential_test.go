@@ -136,14 +136,15 @@ func TestDifferential(t *testing.T) {
 
 		down := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string { return traffic(t, clientMethods, false) }), 0, 12).Draw(t, "down")
 		up := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string { return traffic(t, agentMethods, true) }), 0, 12).Draw(t, "up")
-		go func() { send(editor, strings.Join(append(down, `{"method":"end"}`), "\n")) }()
-		go func() { send(agent, strings.Join(append(up, `{"method":"end"}`), "\n")) }()
+		down, up = append(down, `{"method":"end"}`), append(up, `{"method":"end"}`)
+		go func() { send(editor, strings.Join(down, "\n")) }()
+		go func() { send(agent, strings.Join(up, "\n")) }()
 		for _, dir := range []struct {
 			name string
 			r    lineReader
 			want []string
 		}{{"to the agent", fromAgent, down}, {"to the editor", fromEditor, up}} {
-			for i, want := range append(dir.want, `{"method":"end"}`) {
+			for i, want := range dir.want {
 				if got := dir.r.next(t); got != want {
 					t.Fatalf("%s, line %d:\n got %s\nwant %s", dir.name, i, got, want)
 				}

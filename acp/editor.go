@@ -91,9 +91,11 @@ func (p *proxy) fromClient(line []byte, e wire.Envelope) {
 func (p *proxy) clientRequest(line []byte, e wire.Envelope, method string) {
 	key := wire.Key(e.ID.Of(line))
 	r := &request{number: p.heard, id: e.ID.Of(line), method: method}
-	if len(p.requests) < maxOpen {
-		p.requests[key] = r
+	if p.requests[key] != nil || len(p.requests) >= maxOpen {
+		p.toAgent("", line) // an id that is in use: the agent's answer could be to either
+		return
 	}
+	p.requests[key] = r
 	switch method {
 	case methodInitialize:
 		p.clientSays(line, e)
@@ -105,7 +107,7 @@ func (p *proxy) clientRequest(line []byte, e wire.Envelope, method string) {
 		p.inTurn(line, e, key)
 	case methodPrompt:
 		s := p.sessionOf(line, e)
-		if s == nil || p.requests[key] != r {
+		if s == nil {
 			p.toAgent("", line)
 			return
 		}
@@ -212,9 +214,21 @@ func (p *proxy) clientAnswer(line []byte, e wire.Envelope) {
 // permissions tells the machine whether requests for permission are open.
 func (p *proxy) permissions(s *session) {
 	for _, a := range p.asked {
-		if a.session == s && !a.denied {
+		if a.session == s && !a.denied && !a.over {
 			return
 		}
 	}
 	p.step(s, turn.Permission{Open: false})
+}
+
+// turnOver notes that a turn has ended, with what it may have left open: an
+// agent that was cancelled waits for no permission any more, and codex leaves
+// its cards in progress.
+func (p *proxy) turnOver(s *session, r turn.Result) {
+	for _, a := range p.asked {
+		if a.session == s {
+			a.over = true
+		}
+	}
+	p.closeCards(s, r)
 }

@@ -40,6 +40,13 @@ func newOutlet(gaps *wire.Gaps) *outlet {
 
 // line queues a whole line of ours or of the other side.
 func (o *outlet) line(b []byte) {
+	if o.gaps.None() && !o.streaming {
+		if !o.failed {
+			o.size += len(b)
+			o.next = append(o.next, wire.Piece{Bytes: b})
+		}
+		return
+	}
 	pieces := o.gaps.Expand(b)
 	if o.failed {
 		return

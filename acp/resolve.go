@@ -50,8 +50,12 @@ func (p *proxy) resolveCall(ctx context.Context, r rpc.OwnerResolve) (any, error
 }
 
 func (p *proxy) resolve(q *resolve, r rpc.OwnerResolve) {
-	if s := p.byMeta(r.Meta); s != nil && s.owner != "" {
-		q.answer <- resolved{owner: s.owner}
+	switch named := p.byMeta(r.Meta); {
+	case len(named) > 1:
+		q.answer <- resolved{err: ambiguous(q.name)}
+		return
+	case len(named) == 1 && named[0].owner != "":
+		q.answer <- resolved{owner: named[0].owner}
 		return
 	}
 	q.of = p.byOwner(r.Owner)
@@ -73,26 +77,27 @@ func (p *proxy) resolve(q *resolve, r rpc.OwnerResolve) {
 	p.after(cardPatience, func() { p.unresolve(q, resolved{owner: r.Owner}) })
 }
 
-// byMeta finds the session that the call's own _meta names.
-func (p *proxy) byMeta(raw json.RawMessage) *session {
+// byMeta finds the session that the call's own _meta names: by the session, or
+// by the card of the call.
+func (p *proxy) byMeta(raw json.RawMessage) (named []*session) {
 	if _, ok := wire.Scan(raw); !ok {
 		return nil
 	}
 	meta := wire.Span{To: len(raw)}
+	for _, key := range []string{"sessionId", "threadId"} {
+		if s := p.sessions[wire.Text(raw, meta, key)]; s != nil {
+			return []*session{s}
+		}
+	}
 	for _, key := range []string{"claudecode/toolUseId", "callId"} {
 		id := wire.Text(raw, meta, key)
 		for _, s := range p.sessions {
-			if c := s.cards.byID[id]; c != nil {
-				return s
+			if s.cards.byID[id] != nil && !slices.Contains(named, s) {
+				named = append(named, s)
 			}
 		}
 	}
-	for _, key := range []string{"sessionId", "threadId"} {
-		if s := p.sessions[wire.Text(raw, meta, key)]; s != nil {
-			return s
-		}
-	}
-	return nil
+	return named
 }
 
 // neighbours are the sessions that may share an MCP process with s: those of its folder.

@@ -65,8 +65,13 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	serving = true
 	next, err := d.serve(ctx, listener)
-	if err == nil && next != nil {
+	switch {
+	case err == nil && next != nil:
 		err = d.replace(next, locked)
+	case err == nil && !o.Service.Supervised():
+		// A daemon that ended in order leaves no socket: one that is there and
+		// refuses says that it crashed, and whoever was connected starts another.
+		err = os.Remove(o.Paths.Socket)
 	}
 	if err != nil {
 		log.Error("the daemon ended", "error", err)

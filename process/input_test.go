@@ -189,15 +189,16 @@ func TestKillTwice(t *testing.T) {
 	<-stop
 }
 
-// TestSocketSwept: a keeper whose control socket was deleted (a cleaner of
-// temporary folders) is still stopped.
+// TestSocketSwept: a keeper whose control socket was deleted, with its folder (a
+// cleaner of temporary files), is still stopped, and new ones are started.
 func TestSocketSwept(t *testing.T) {
 	w := newWorld(t)
 	task := w.start("echo ready; sleep 1000")
 	w.until(task, "ready")
-	if err := os.Remove(w.p.control(task.Row)); err != nil {
+	if err := os.RemoveAll(w.paths.Runtime); err != nil {
 		t.Fatal(err)
 	}
+	w.is(w.wait(w.start("exit 2")), registry.Completed, "exit code: 2")
 	if _, _, err := w.registry.Kill(w.context(), registry.AsOperator(), task.ID, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"sidetask/paths"
 	"sidetask/registry"
 )
 
@@ -85,6 +86,10 @@ func (p *Producer) plan(c registry.Caller, s Spec) (*job, map[string]string, err
 // hands: at no instant is there a command without a busy lock.
 func (p *Producer) run(ctx context.Context, row registry.Row, j *job) (err error) {
 	j.Row, j.Dir, j.Control = int64(row), p.dir(row), p.control(row)
+	// A cleaner of temporary files may have taken the folder of the sockets.
+	if err := paths.Private(p.paths.Control()); err != nil {
+		return err
+	}
 	if err := os.Mkdir(j.Dir, 0o700); err != nil {
 		return fmt.Errorf("make the task's folder: %w", err)
 	}

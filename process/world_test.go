@@ -121,7 +121,7 @@ func (w *world) open() error {
 		Registry: w.registry,
 		Paths:    w.paths,
 		Keeper:   w.keeper,
-		Socket:   "/run/example/sidetask.sock",
+		Socket:   w.socket(),
 		Settings: func() Settings { return w.settings },
 		watcher:  w.watcher,
 	})
@@ -131,6 +131,9 @@ func (w *world) open() error {
 	w.registry.AddProducer(Name, w.p)
 	return w.p.Recover()
 }
+
+// socket is the name of a socket of this world's own: a sweep goes by it.
+func (w *world) socket() string { return filepath.Join(w.paths.Runtime, "sidetask.sock") }
 
 // end stops the rooms and leaves the commands alone.
 func (w *world) end() {

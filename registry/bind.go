@@ -107,6 +107,7 @@ func (r *Registry) mergeLocked(known, o *owner) error {
 		r.hostLocked(known, o.host)
 	} else {
 		known.host, known.lostAt, known.awayAt = nil, o.lostAt, o.awayAt
+		r.lost[known.Handle] = known
 	}
 	known.env, known.note = o.env, o.note
 	signal(&o.bell) // who waited there looks again, at the new owner

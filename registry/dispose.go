@@ -82,6 +82,10 @@ func (r *Registry) remove(records []*record) int64 {
 	for _, rec := range records {
 		r.mu.Lock()
 		p := r.producerLocked(rec)
+		if rec.Starting { // its start still works on it, and ends it (Start, abandon)
+			r.mu.Unlock()
+			continue
+		}
 		r.mu.Unlock()
 		n, err := p.Remove(rec.row)
 		if err != nil {

@@ -26,10 +26,7 @@ func (r *Registry) armLocked() {
 	}
 	if r.phase == open {
 		grace := r.grace().Owner
-		for _, o := range r.owners {
-			if !o.inbox() || o.host != nil {
-				continue
-			}
+		for _, o := range r.lost {
 			if !o.lapsed {
 				sooner(o.lostAt.Add(grace))
 			}
@@ -113,8 +110,8 @@ func (r *Registry) lapsedLocked() []*owner {
 		o := rec.owner
 		return o.host == nil && r.lenders[rec.Lease] == nil && !now.Before(o.awayAt.Add(leaseGrace))
 	})
-	for _, o := range r.agentsLocked() {
-		if o.host == nil && !o.lapsed && !now.Before(o.lostAt.Add(grace)) {
+	for _, o := range r.lost {
+		if !o.lapsed && !now.Before(o.lostAt.Add(grace)) {
 			o.lapsed = true
 			lapsed = append(lapsed, o)
 		}

@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -120,115 +121,6 @@ func TestTokensHashed(t *testing.T) {
 	}
 }
 
-// TestBind: an unnamed owner works, gets its name, and what an owner of that
-// name has becomes one with it.
-func TestBind(t *testing.T) {
-	w := newWorld(t)
-	unnamed := w.register(Registration{Token: "t1", Agent: "claude"}, w.host)
-	task := w.start(AsOwner(unnamed))
-	bind := func(b Binding, host Host) (Handle, error) { return w.Bind(t.Context(), b, host) }
-	if h, err := bind(Binding{Token: "t1", Session: "s"}, w.host); h != unnamed || err != nil {
-		t.Fatalf("Bind = %s, %v", h, err)
-	}
-	for range 2 { // said again
-		if h, err := bind(Binding{Token: "t1", Session: "s", Fresh: true}, w.host); h != unnamed || err != nil {
-			t.Fatalf("Bind again = %s, %v", h, err)
-		}
-	}
-	if _, err := bind(Binding{Token: "t1", Session: "s2"}, w.host); !errors.Is(err, ErrUnauthorized) {
-		t.Errorf("a second name: %v", err)
-	}
-	if _, err := bind(Binding{Token: "none", Session: "s2"}, w.host); !errors.Is(err, ErrOwnerGone) {
-		t.Errorf("an unknown token: %v", err)
-	}
-
-	// Another connection resumes the session: refused, then taken over.
-	next := &fakeHost{name: "next"}
-	second := w.register(Registration{Token: "t2", Agent: "claude", Cwd: "/new"}, next)
-	own := w.start(AsOwner(second))
-	if _, err := bind(Binding{Token: "t2", Session: "s"}, next); !errors.Is(err, ErrUnauthorized) {
-		t.Errorf("a live host: %v", err)
-	}
-	if _, err := bind(Binding{Token: "t2", Session: "s", Fresh: true, Takeover: true}, next); !errors.Is(err, ErrUnauthorized) {
-		t.Errorf("fresh over a live host: %v", err)
-	}
-	if got := w.get(own.ID); got.Owner != second {
-		t.Errorf("a refused bind moved %+v", got)
-	}
-	h, err := bind(Binding{Token: "t2", Session: "s", Takeover: true}, next)
-	if h != unnamed || err != nil {
-		t.Fatalf("takeover = %s, %v; the older owner keeps its handle", h, err)
-	}
-	if diff := cmp.Diff([]Handle{h}, w.host.heard()); diff != "" {
-		t.Error(diff)
-	}
-	o, _ := w.Owner(h)
-	if o.Host != next || o.Live != 2 || o.Cwd != "/new" {
-		t.Errorf("%+v", o)
-	}
-	for _, c := range []Caller{AsOwner(h), AsOwner(second)} { // the old handle goes on working
-		if diff := cmp.Diff([]string{task.ID, own.ID}, ids(w.List(c, false))); diff != "" {
-			t.Error(diff)
-		}
-	}
-	if _, err := w.ByToken("t1"); !errors.Is(err, ErrOwnerGone) {
-		t.Errorf("the token of before: %v", err)
-	}
-	w.end(own)
-	if len(w.Inbox(second)) != 1 || len(w.rung()) != 1 {
-		t.Error("the end of a moved task gives no notice")
-	}
-	w.restart()
-	if diff := cmp.Diff([]string{task.ID, own.ID}, ids(w.List(AsOwner(h), true))); diff != "" {
-		t.Errorf("after a restart: %s", diff)
-	}
-	if len(w.Owners()) != 1 {
-		t.Errorf("%d owners", len(w.Owners()))
-	}
-}
-
-// TestBindFresh: what an earlier owner of the name left is disposed first, and
-// the new one starts clean (table, T165).
-func TestBindFresh(t *testing.T) {
-	w := newWorld(t)
-	old := w.owner("s")
-	live, ended := w.start(AsOwner(old)), w.start(AsOwner(old))
-	w.end(ended)
-	w.claim(old, ClaimWake)
-	w.HostGone(w.host)
-	w.fake.onCancel = func(row Row) error { w.Settle(row, Outcome{Status: Killed}); return nil }
-	fresh := w.register(Registration{Token: "t2", Agent: "agent"}, w.host)
-	h, err := w.Bind(t.Context(), Binding{Token: "t2", Session: "s", Fresh: true}, w.host)
-	if err != nil || h != fresh {
-		t.Fatalf("Bind = %s, %v", h, err)
-	}
-	o, _ := w.Owner(h)
-	if o.Tasks != 0 || o.Spent != 0 || o.Session != "s" || len(w.Owners()) != 1 {
-		t.Errorf("%+v", o)
-	}
-	if len(w.fake.cancels(live.Row)) != 1 || !w.fake.of(ended.Row).removed {
-		t.Error("the old owner's work was not ended and removed")
-	}
-	if got := w.start(AsOwner(h)).ID; got != "bash-3" {
-		t.Errorf("ids start again: %s (T21)", got)
-	}
-}
-
-// TestBindSameConnection: a bind on the connection that hosts the named owner
-// is no takeover: no refusal, nobody is lost.
-func TestBindSameConnection(t *testing.T) {
-	w := newWorld(t)
-	named := w.owner("s")
-	w.register(Registration{Token: "t2", Agent: "agent"}, w.host)
-	h, err := w.Bind(t.Context(), Binding{Token: "t2", Session: "s"}, w.host)
-	if err != nil || h != named || len(w.host.heard()) != 0 {
-		t.Errorf("Bind = %s, %v; lost %v", h, err, w.host.heard())
-	}
-	if got, err := w.ByToken("token-s"); got != named || err != nil {
-		t.Errorf("the token of before: %s, %v", got, err)
-	}
-}
-
 // TestAwaitToken: a call whose token is unknown or has no host waits 5 s.
 func TestAwaitToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -261,117 +153,6 @@ func TestAwaitToken(t *testing.T) {
 	})
 }
 
-// TestOwnerLost pins owners.graceMs: live tasks are cancelled then, with the
-// detail "owner lost" and a notice; owner, finished tasks and notices stay;
-// leftovers are ended (table, T72, T76).
-func TestOwnerLost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		h := w.owner("s")
-		live, ended, deaf := w.start(AsOwner(h)), w.start(AsOwner(h)), w.start(AsOwner(h))
-		w.fake.of(ended.Row).leftovers = 1
-		w.end(ended)
-		w.fake.onCancel = func(row Row) error {
-			if row == deaf.Row {
-				return errors.New("no answer")
-			}
-			w.Settle(row, Outcome{Status: Killed, Detail: text("signal: SIGTERM")})
-			return nil
-		}
-		unnamed := w.register(Registration{Token: "t2"}, w.host)
-		w.HostGone(w.host)
-		time.Sleep(8*time.Hour - time.Millisecond)
-		synctest.Wait()
-		if w.get(live.ID).Status != Running {
-			t.Error("cancelled too early")
-		}
-		time.Sleep(time.Millisecond)
-		synctest.Wait()
-		if got := w.get(live.ID); got.Status != Killed || *got.Detail != "owner lost" || got.Reported {
-			t.Errorf("%+v", got)
-		}
-		if got := w.get(deaf.ID); got.Status != Failed || *got.Detail != "cancel threw during teardown; work may be orphaned: no answer" || got.Reported {
-			t.Errorf("%+v", got)
-		}
-		if w.Facts(ended).Leftovers != 0 {
-			t.Error("leftovers live on")
-		}
-		if diff := cmp.Diff([]string{"owner lost"}, w.fake.cancels(live.Row)); diff != "" {
-			t.Error(diff)
-		}
-		if _, there := w.Owner(unnamed); there {
-			t.Error("an unnamed owner without tasks outlives the grace")
-		}
-		w.owner("s")
-		if diff := cmp.Diff([]string{"bash-2", "bash-1", "bash-3"}, sorted(ids(w.Inbox(h)), "bash-2")); diff != "" {
-			t.Errorf("notices after the return: %s", diff)
-		}
-	})
-}
-
-// sorted puts first in front and the rest in order: two ends in one instant
-// have no order of their own.
-func sorted(list []string, first string) []string {
-	rest := []string{}
-	for _, s := range list {
-		if s != first {
-			rest = append(rest, s)
-		}
-	}
-	if len(rest) == 2 && rest[0] > rest[1] {
-		rest[0], rest[1] = rest[1], rest[0]
-	}
-	return append([]string{first}, rest...)
-}
-
-// TestOwnerBack: a host that comes back within the grace finds its tasks
-// running, also over a restart of the daemon.
-func TestOwnerBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		h := w.owner("s")
-		task := w.start(AsOwner(h))
-		w.HostGone(w.host)
-		time.Sleep(7 * time.Hour)
-		w.owner("s")
-		time.Sleep(7 * time.Hour)
-		if w.get(task.ID).Status != Running || len(w.fake.cancels(task.Row)) != 0 {
-			t.Error("cancelled though its host is there")
-		}
-		w.HostGone(w.host)
-		time.Sleep(7 * time.Hour)
-		w.restart()
-		time.Sleep(30 * time.Minute)
-		synctest.Wait()
-		if len(w.fake.cancels(task.Row)) != 0 {
-			t.Error("cancelled too early after a restart")
-		}
-		time.Sleep(time.Hour)
-		synctest.Wait()
-		if len(w.fake.cancels(task.Row)) != 1 {
-			t.Error("the grace began anew with the daemon")
-		}
-	})
-}
-
-// TestRearm: a shorter grace counts at once.
-func TestRearm(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		task := w.start(AsOwner(w.owner("s")))
-		w.HostGone(w.host)
-		w.knobs.Lock()
-		w.grace.Owner = time.Minute
-		w.knobs.Unlock()
-		w.Rearm()
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		if len(w.fake.cancels(task.Row)) != 1 {
-			t.Error("not cancelled after the shorter grace")
-		}
-	})
-}
-
 // TestUpdate: what is shown of an owner.
 func TestUpdate(t *testing.T) {
 	w := newWorld(t)
@@ -392,4 +173,16 @@ func TestUpdate(t *testing.T) {
 			t.Errorf("Update(%q) worked", bad)
 		}
 	}
+}
+
+// TestOwnersBounded: registrations cannot grow the daemon without bound.
+func TestOwnersBounded(t *testing.T) {
+	w := newWorld(t)
+	for i := range maxOwners - 2 { // the operator and nobody are two
+		w.register(Registration{Token: fmt.Sprint("t", i)}, w.host)
+	}
+	if _, err := w.Register(Registration{Token: "more"}, w.host); !errors.Is(err, ErrLimitReached) {
+		t.Errorf("one more: %v", err)
+	}
+	w.register(Registration{Token: "t0"}, w.host)
 }

@@ -36,6 +36,8 @@ func (r *Registry) Register(reg Registration, host Host) (Handle, error) {
 	next := OwnerRecord{Handle: Handle("o-" + strconv.FormatInt(r.nextOwner, 10))}
 	if o != nil {
 		next = o.OwnerRecord
+	} else if len(r.owners) >= maxOwners {
+		return "", Errorf(KindLimitReached, "%d owners are registered, and more would be too many; dispose those that are over", len(r.owners))
 	} else {
 		o = &owner{OwnerRecord: next}
 		t.change.NextOwner = r.nextOwner + 1
@@ -145,6 +147,7 @@ func (r *Registry) hostLocked(o *owner, host Host) {
 		o.status = Idle
 	}
 	o.host, o.lapsed = host, false
+	delete(r.lost, o.Handle)
 	signal(&r.arrivals)
 	r.armLocked()
 }
@@ -173,6 +176,7 @@ func (r *Registry) HostGone(host Host) {
 	}
 	for _, o := range lost {
 		o.host, o.lostAt, o.awayAt = nil, r.now(), r.now()
+		r.lost[o.Handle] = o
 		if o.LostAt == 0 {
 			o.LostAt = r.millis()
 		}

@@ -55,6 +55,7 @@ type Registry struct {
 	finished  int                // terminal ones
 	starting  int                // without an id
 	owners    map[Handle]*owner  // the operator's and nobody's too
+	lost      map[Handle]*owner  // registered ones without a host
 	names     map[name]*owner    // named ones
 	tokens    map[tokenPrefix][]tokenEntry
 	aliases   map[Handle]Handle // of owners that were merged into another
@@ -138,6 +139,7 @@ func Open(o Options) (*Registry, error) {
 		ids:       make(map[string]*record, len(state.Tasks)),
 		live:      make(map[Row]*record),
 		owners:    make(map[Handle]*owner),
+		lost:      make(map[Handle]*owner),
 		names:     make(map[name]*owner),
 		tokens:    make(map[tokenPrefix][]tokenEntry),
 		aliases:   make(map[Handle]Handle),

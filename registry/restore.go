@@ -28,6 +28,7 @@ func (r *Registry) restoreLocked(state *State) {
 		gone := time.Duration(r.millis()-o.LostAt) * time.Millisecond
 		o.lostAt = o.lostAt.Add(-max(0, min(gone, r.grace().Owner-leaseGrace)))
 		r.addOwnerLocked(o)
+		r.lost[o.Handle] = o
 	}
 	for _, kept := range state.Tasks {
 		o := r.owners[kept.Owner]
@@ -119,6 +120,7 @@ func (r *Registry) forgetLocked(rec *record) {
 	delete(r.pending, rec.row)
 	if rec.ID != "" {
 		delete(r.ids, rec.ID)
+		r.changes.bury(rec.snapshot())
 	}
 	for i, free := range rec.readers {
 		if free != nil {

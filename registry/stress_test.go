@@ -50,6 +50,9 @@ func (w *world) consistent() {
 		}
 	}
 	for h, o := range r.owners {
+		if hostless := o.inbox() && o.host == nil; hostless != (r.lost[h] == o) {
+			w.t.Errorf("%s: host %v, lost %v", h, o.host, r.lost[h] != nil)
+		}
 		for name, set := range map[string]map[Row]*record{"starting ": o.starting, "live ": o.live, "finished ": o.finished, "waiting ": o.waiting, "parked ": o.parked, "leased ": o.leased} {
 			for _, rec := range set {
 				add(name+string(h), rec)
@@ -58,6 +61,9 @@ func (w *world) consistent() {
 		if len(o.waits) != 0 {
 			w.t.Errorf("%s: %d waits left", h, len(o.waits))
 		}
+	}
+	if len(r.lost)+len(r.pending) == 0 && r.timer != nil {
+		w.t.Error("a timer is left that waits for nothing")
 	}
 	got := map[string]int{}
 	for name, rows := range sets {

@@ -14,6 +14,7 @@ const (
 	maxToken  = 256 // bytes
 	maxTokens = 64  // of one owner; the oldest go
 	maxName   = 1024
+	maxOwners = 10_000
 )
 
 // hostWait is how long a call waits for its owner's host to be there (API.md,

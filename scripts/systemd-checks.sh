@@ -38,7 +38,7 @@ check_package() {
     -E SYSTEMD_TEST_MANAGER=1 "$home/src/bin/systemd.test" -test.run TestInManager -test.v 2>&1)
   want "a group for a command: clone into it, kill it" '--- PASS: TestInManager/group' "$out"
   want "a scope for a command with limits: $(grep -o 'a scope takes.*' <<< "$out")" '--- PASS: TestInManager/scope' "$out"
-  want "limits without controllers are refused" '--- PASS: TestInManager/limits' "$out"
+  want "limits: in force with controllers, refused without" '--- PASS: TestInManager/limits' "$out"
   await 10 sh -c "journalctl TASK=bash-7 --no-pager -q | grep -q told"
   out=$(journalctl TASK=bash-7 -o json --no-pager -q)
   want "the journal has fields" '"OWNER":"o-2".*|"SCOPE":"/review"' "$out"

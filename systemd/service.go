@@ -91,7 +91,10 @@ func inherited() (map[string][]net.Listener, error) {
 // close on exec. A lock or a socket of theirs in a long-running command is one
 // that never closes (FIELD, Daemon life).
 func shield() error {
-	entries, err := os.ReadDir("/dev/fd")
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil { // no Linux, or no /proc
+		entries, err = os.ReadDir("/dev/fd")
+	}
 	if err != nil {
 		return err
 	}

@@ -66,13 +66,13 @@ func introduce() alive {
 	return alive{Format: format, Keeper: os.Getpid(), Start: startTime(os.Getpid()), Boot: strings.TrimSpace(string(boot))}
 }
 
-// sign writes who keeps the task into the locked file. Without it the keeper is
-// reached by its socket alone; so an error is none.
+// sign adds a line to the locked file: who keeps the task. Without it the keeper
+// is reached by its socket alone; so an error is none.
 func (k *keeper) sign() {
 	k.me.Command, k.me.Input, k.me.Group = k.command, k.input != nil, k.job.Group
 	text, err := json.Marshal(k.me)
 	if err != nil {
 		return
 	}
-	_, _ = unix.Pwrite(k.lock, text, 0) // it only grows
+	_, _ = unix.Write(k.lock, append(text, '\n'))
 }

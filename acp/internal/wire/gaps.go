@@ -1,0 +1,103 @@
+package wire
+
+import (
+	"bytes"
+	"sync"
+)
+
+// Gaps are those of the lines at hand. They belong to one goroutine.
+type Gaps struct {
+	prefix []byte
+	byMark map[string]Gap
+}
+
+// NewGaps makes an empty set for readers with that prefix of their marks.
+func NewGaps(prefix string) *Gaps {
+	return &Gaps{prefix: []byte(prefix), byMark: map[string]Gap{}}
+}
+
+// Add takes the gaps of a line.
+func (g *Gaps) Add(l Line) {
+	for _, gap := range l.Gaps {
+		g.byMark[gap.Mark] = gap
+	}
+}
+
+// None reports whether no line with gaps is at hand.
+func (g *Gaps) None() bool { return len(g.byMark) == 0 }
+
+// Piece is a part of a line to be written.
+type Piece struct {
+	Bytes []byte
+	Block bool // a whole block of a reader, to be given back to [Recycle] when written
+}
+
+// PieceOf makes a piece of a slice of a reader's block that nothing else refers to.
+func PieceOf(b []byte) Piece {
+	return Piece{Bytes: b, Block: len(b) == blockSize && cap(b) == blockSize}
+}
+
+// Expand gives the line that a digest stands for, in pieces, and forgets its gaps.
+func (g *Gaps) Expand(line []byte) []Piece {
+	if g.None() {
+		return []Piece{{Bytes: line}}
+	}
+	var out []Piece
+	g.each(line, func(before []byte, gap Gap) {
+		out = append(out, Piece{Bytes: before})
+		for _, p := range gap.Pieces {
+			out = append(out, PieceOf(p))
+		}
+		delete(g.byMark, gap.Mark)
+	}, func(rest []byte) { out = append(out, Piece{Bytes: rest}) })
+	return out
+}
+
+// Forget drops the gaps of a line that goes nowhere.
+func (g *Gaps) Forget(line []byte) {
+	if !g.None() {
+		g.each(line, func(_ []byte, gap Gap) { delete(g.byMark, gap.Mark) }, func([]byte) {})
+	}
+}
+
+// Size is the size of the line that a digest stands for.
+func (g *Gaps) Size(line []byte) int {
+	size := len(line)
+	if !g.None() {
+		g.each(line, func(_ []byte, gap Gap) {
+			size -= len(gap.Mark)
+			for _, p := range gap.Pieces {
+				size += len(p)
+			}
+		}, func([]byte) {})
+	}
+	return size
+}
+
+// each calls gap for each mark of a line with what stands before it, then rest.
+func (g *Gaps) each(line []byte, gap func(before []byte, gap Gap), rest func([]byte)) {
+	from := 0
+	for at := 0; ; {
+		i := bytes.Index(line[at:], g.prefix)
+		if i < 0 || at+i+len(g.prefix)+markDigits > len(line) {
+			break
+		}
+		end := at + i + len(g.prefix) + markDigits
+		if found, ok := g.byMark[string(line[at+i:end])]; ok {
+			gap(line[from:at+i:at+i], found)
+			from = end
+		}
+		at = end
+	}
+	rest(line[from:])
+}
+
+// blocks are spare blocks of readers.
+var blocks = sync.Pool{New: func() any { return new([blockSize]byte) }}
+
+// Recycle takes a block back that nothing refers to any more.
+func Recycle(p Piece) {
+	if p.Block {
+		blocks.Put((*[blockSize]byte)(p.Bytes))
+	}
+}

@@ -1,0 +1,117 @@
+package registry
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestBind: an unnamed owner works, gets its name, and what an owner of that
+// name has becomes one with it.
+func TestBind(t *testing.T) {
+	w := newWorld(t)
+	unnamed := w.register(Registration{Token: "t1", Agent: "claude"}, w.host)
+	task := w.start(AsOwner(unnamed))
+	bind := func(b Binding, host Host) (Handle, error) { return w.Bind(t.Context(), b, host) }
+	if h, err := bind(Binding{Token: "t1", Session: "s"}, w.host); h != unnamed || err != nil {
+		t.Fatalf("Bind = %s, %v", h, err)
+	}
+	for range 2 { // said again
+		if h, err := bind(Binding{Token: "t1", Session: "s", Fresh: true}, w.host); h != unnamed || err != nil {
+			t.Fatalf("Bind again = %s, %v", h, err)
+		}
+	}
+	if _, err := bind(Binding{Token: "t1", Session: "s2"}, w.host); !errors.Is(err, ErrUnauthorized) {
+		t.Errorf("a second name: %v", err)
+	}
+	if _, err := bind(Binding{Token: "none", Session: "s2"}, w.host); !errors.Is(err, ErrOwnerGone) {
+		t.Errorf("an unknown token: %v", err)
+	}
+
+	// Another connection resumes the session: refused, then taken over.
+	next := &fakeHost{name: "next"}
+	second := w.register(Registration{Token: "t2", Agent: "claude", Cwd: "/new"}, next)
+	own := w.start(AsOwner(second))
+	if _, err := bind(Binding{Token: "t2", Session: "s"}, next); !errors.Is(err, ErrUnauthorized) {
+		t.Errorf("a live host: %v", err)
+	}
+	if _, err := bind(Binding{Token: "t2", Session: "s", Fresh: true, Takeover: true}, next); !errors.Is(err, ErrUnauthorized) {
+		t.Errorf("fresh over a live host: %v", err)
+	}
+	if got := w.get(own.ID); got.Owner != second {
+		t.Errorf("a refused bind moved %+v", got)
+	}
+	h, err := bind(Binding{Token: "t2", Session: "s", Takeover: true}, next)
+	if h != unnamed || err != nil {
+		t.Fatalf("takeover = %s, %v; the older owner keeps its handle", h, err)
+	}
+	if diff := cmp.Diff([]Handle{h}, w.host.heard()); diff != "" {
+		t.Error(diff)
+	}
+	o, _ := w.Owner(h)
+	if o.Host != next || o.Live != 2 || o.Cwd != "/new" {
+		t.Errorf("%+v", o)
+	}
+	for _, c := range []Caller{AsOwner(h), AsOwner(second)} { // the old handle goes on working
+		if diff := cmp.Diff([]string{task.ID, own.ID}, ids(w.List(c, false))); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if _, err := w.ByToken("t1"); !errors.Is(err, ErrOwnerGone) {
+		t.Errorf("the token of before: %v", err)
+	}
+	w.end(own)
+	if len(w.Inbox(second)) != 1 || len(w.rung()) != 1 {
+		t.Error("the end of a moved task gives no notice")
+	}
+	w.restart()
+	if diff := cmp.Diff([]string{task.ID, own.ID}, ids(w.List(AsOwner(h), true))); diff != "" {
+		t.Errorf("after a restart: %s", diff)
+	}
+	if len(w.Owners()) != 1 {
+		t.Errorf("%d owners", len(w.Owners()))
+	}
+}
+
+// TestBindFresh: what an earlier owner of the name left is disposed first, and
+// the new one starts clean (table, T165).
+func TestBindFresh(t *testing.T) {
+	w := newWorld(t)
+	old := w.owner("s")
+	live, ended := w.start(AsOwner(old)), w.start(AsOwner(old))
+	w.end(ended)
+	w.claim(old, ClaimWake)
+	w.HostGone(w.host)
+	w.fake.onCancel = func(row Row) error { w.Settle(row, Outcome{Status: Killed}); return nil }
+	fresh := w.register(Registration{Token: "t2", Agent: "agent"}, w.host)
+	h, err := w.Bind(t.Context(), Binding{Token: "t2", Session: "s", Fresh: true}, w.host)
+	if err != nil || h != fresh {
+		t.Fatalf("Bind = %s, %v", h, err)
+	}
+	o, _ := w.Owner(h)
+	if o.Tasks != 0 || o.Spent != 0 || o.Session != "s" || len(w.Owners()) != 1 {
+		t.Errorf("%+v", o)
+	}
+	if len(w.fake.cancels(live.Row)) != 1 || !w.fake.of(ended.Row).removed {
+		t.Error("the old owner's work was not ended and removed")
+	}
+	if got := w.start(AsOwner(h)).ID; got != "bash-3" {
+		t.Errorf("ids start again: %s (T21)", got)
+	}
+}
+
+// TestBindSameConnection: a bind on the connection that hosts the named owner
+// is no takeover: no refusal, nobody is lost.
+func TestBindSameConnection(t *testing.T) {
+	w := newWorld(t)
+	named := w.owner("s")
+	w.register(Registration{Token: "t2", Agent: "agent"}, w.host)
+	h, err := w.Bind(t.Context(), Binding{Token: "t2", Session: "s"}, w.host)
+	if err != nil || h != named || len(w.host.heard()) != 0 {
+		t.Errorf("Bind = %s, %v; lost %v", h, err, w.host.heard())
+	}
+	if got, err := w.ByToken("token-s"); got != named || err != nil {
+		t.Errorf("the token of before: %s, %v", got, err)
+	}
+}

@@ -1,0 +1,102 @@
+package registry
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestShutdownCancel pins T79, T80 and T81 with the table's changes: every live
+// task is ended, unreported, detail "daemon stopped"; no completion listener
+// runs; the next daemon has it all.
+func TestShutdownCancel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		h := w.owner("s")
+		c := AsOwner(h)
+		live, deaf, slow, ended := w.start(c), w.start(c), w.start(AsOperator()), w.start(c)
+		w.fake.of(ended.Row).leftovers = 3
+		w.end(ended)
+		w.rung()
+		done, changes := 0, 0
+		w.OnDone("/", func(Task) { done++ })
+		w.OnChange("/", func(Handle) { changes++ })
+		w.fake.onCancel = func(row Row) error {
+			switch row {
+			case deaf.Row:
+				return errors.New("no answer")
+			case live.Row:
+				w.Settle(row, Outcome{Status: Killed, Detail: text("signal: SIGTERM")})
+			}
+			return nil
+		}
+		waited := make(chan error, 2)
+		go func() { _, _, err := w.Wait(t.Context(), c, live.ID, 60_000); waited <- err }()
+		go func() { _, err := w.AwaitToken(t.Context(), "none"); waited <- err }()
+		synctest.Wait()
+		begin := time.Now()
+		if err := w.Shutdown(t.Context(), true); err != nil {
+			t.Error(err)
+		}
+		if since := time.Since(begin); since != 5*time.Second {
+			t.Errorf("took %v", since)
+		}
+		for range 2 {
+			if err := <-waited; !errors.Is(err, ErrWaitAborted) && !errors.Is(err, ErrShuttingDown) {
+				t.Errorf("a wait: %v", err)
+			}
+		}
+		if _, err := w.Start(t.Context(), c, spec(), func(Row) error { t.Error("ran"); return nil }); !errors.Is(err, ErrShuttingDown) {
+			t.Errorf("a start: %v", err)
+		}
+		if done != 0 || changes != 4 || len(w.rung()) != 0 { // three ends, and slow's stopping
+			t.Errorf("%d completions, %d changes (T80)", done, changes)
+		}
+		w.open()
+		for id, want := range map[string]string{
+			live.ID:  "killed daemon stopped",
+			deaf.ID:  "failed cancel threw during teardown; work may be orphaned: no answer",
+			slow.ID:  "failed not ended within 5000 ms of its cancel during teardown; work may be orphaned",
+			ended.ID: "completed exit code: 0",
+		} {
+			if got := w.get(id); string(got.Status)+" "+*got.Detail != want || got.Reported {
+				t.Errorf("%s: %s %s, reported %v; want %s", id, got.Status, *got.Detail, got.Reported, want)
+			}
+		}
+		if w.Facts(ended).Leftovers != 0 || len(w.Inbox(h)) != 3 {
+			t.Errorf("leftovers %d, inbox %v", w.Facts(ended).Leftovers, ids(w.Inbox(h)))
+		}
+	})
+}
+
+// TestShutdownKeep: live tasks are left to the next daemon, waits are aborted,
+// a second call does nothing.
+func TestShutdownKeep(t *testing.T) {
+	w := newWorld(t)
+	c := AsOwner(w.owner("s"))
+	task := w.start(c)
+	inside, proceed, started := make(chan struct{}), make(chan struct{}), make(chan error)
+	go func() {
+		_, err := w.Start(t.Context(), c, spec(), func(Row) error { close(inside); <-proceed; return nil })
+		started <- err
+	}()
+	<-inside
+	down := make(chan error)
+	go func() { down <- w.Shutdown(t.Context(), false) }()
+	close(proceed)
+	if err := <-started; err != nil {
+		t.Errorf("a start under way: %v", err)
+	}
+	if err := <-down; err != nil {
+		t.Error(err)
+	}
+	if err := w.Shutdown(t.Context(), true); err != nil {
+		t.Error(err)
+	}
+	w.Settle(task.Row, Outcome{Status: Completed}) // after the end: the next daemon finds out itself
+	w.open()
+	if got := w.List(c, false); len(got) != 2 || got[0].Status != Running || len(w.fake.cancels(task.Row)) != 0 {
+		t.Errorf("%+v", got)
+	}
+}
