@@ -19,7 +19,7 @@ import (
 // versionTime bounds the trial run of a new binary before it takes over.
 const versionTime = 10 * time.Second
 
-// Status is daemon/status but for the clients.
+// Status is daemon/status but for what the server knows: clients and configuration.
 func (d *daemon) Status(context.Context) (rpc.DaemonStatus, error) {
 	counts, leftovers := d.registry.Counts(), d.process.Leftovers()
 	status := rpc.DaemonStatus{
@@ -30,8 +30,8 @@ func (d *daemon) Status(context.Context) (rpc.DaemonStatus, error) {
 		Tasks: rpc.TaskCounts{
 			Running: counts.Starting + counts.Running, Stopping: counts.Stopping, Finished: counts.Finished, Leftovers: leftovers,
 		},
-		Owners: counts.Owners, RSSBytes: memory(), DiskBytes: folderBytes(d.options.Paths.Tasks()),
-		Config: d.configState(), Warnings: []string{},
+		Owners: counts.Owners, RSSBytes: memory(), Warnings: []string{},
+		DiskBytes: folderBytes(d.options.Paths.Tasks()) + folderBytes(d.options.Paths.Outside()),
 	}
 	if d.options.Paths.Warning != "" {
 		status.Warnings = append(status.Warnings, d.options.Paths.Warning)
@@ -48,11 +48,6 @@ func (d *daemon) supervisor() string {
 		return "autostart"
 	}
 	return "foreground"
-}
-
-func (d *daemon) configState() rpc.ConfigState {
-	s := d.live.State()
-	return rpc.ConfigState{Path: s.Path, Present: s.Present, Watch: s.Watch, Errors: s.Errors, Changed: s.Changed.UnixMilli()}
 }
 
 // Stop ends the daemon as soon as the call is answered.

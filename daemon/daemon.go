@@ -78,7 +78,7 @@ func Run(ctx context.Context, o Options) (err error) {
 // makeFolders makes what must be there before anything else, and resolves the
 // keeper.
 func makeFolders(o *Options) error {
-	for _, dir := range []string{o.Paths.State, o.Paths.Tasks(), o.Paths.Exits(), o.Paths.Runtime, o.Paths.Control()} {
+	for _, dir := range []string{o.Paths.State, o.Paths.Runtime} {
 		if err := paths.Private(dir); err != nil {
 			return err
 		}
