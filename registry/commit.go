@@ -71,8 +71,9 @@ func (t *transition) commit() error {
 	t.change.DropTasks = append(t.change.DropTasks, r.orphans...)
 	trim := r.changes.trim(len(t.change.Log))
 	t.change.TrimLog = trim
-	if err := r.store.Commit(t.change); err != nil {
-		return err
+	r.trouble = r.store.Commit(t.change)
+	if r.trouble != nil {
+		return r.trouble
 	}
 	r.orphans = nil
 	for kind, n := range t.change.Counters {

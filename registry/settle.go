@@ -78,7 +78,7 @@ func (r *Registry) endedLocked(rec *record, o Outcome, seq int64) Record {
 	// A clock that was set back must not end a task before its start (T104).
 	next.FinishedAt = max(o.EndedAt, next.StartedAt)
 	next.Ended = seq
-	if next.Cause == "" && rec.byUser > 0 && rec.Status == Running {
+	if next.Cause == "" && rec.Status == Running && (rec.late.user || rec.byUser > 0 && !rec.late.agent) {
 		next.Cause = causeUser // the kill is on its way (T43)
 	}
 	if next.Status == Killed && next.Cause != "" {
