@@ -93,7 +93,7 @@ func (r *Registry) stopLocked(rec *record, agent bool) {
 		r.killedLocked(rec, agent)
 	}
 	if err != nil {
-		r.log.Error("a kill could not be recorded; trying again", "task", rec.ID, "error", err)
+		r.refusedLocked("a kill could not be recorded; trying again", rec, err)
 		if rec.late != (lateKill{}) {
 			r.late[rec.row] = rec
 			r.armLocked()

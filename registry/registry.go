@@ -63,6 +63,7 @@ type Registry struct {
 	pending   map[Row]Outcome   // settlements that the store refused so far
 	late      map[Row]*record   // kills that it refused
 	trouble   error             // why the newest commit failed; nil where it did not
+	failures  int               // commits that failed since the last that did not
 	orphans   []Row             // rows that the store must still forget
 
 	counters  map[string]int64

@@ -43,7 +43,7 @@ func (r *Registry) settleLocked(rec *record, o Outcome) {
 	t.put(rec, next)
 	t.announce(&next)
 	if err := t.commit(); err != nil {
-		r.log.Error("the end of a task could not be recorded; trying again", "task", rec.ID, "error", err)
+		r.refusedLocked("the end of a task could not be recorded; trying again", rec, err)
 		r.pending[rec.row] = o
 		r.armLocked()
 		return
