@@ -27,7 +27,6 @@ type noDaemon struct {
 
 func (e *noDaemon) Error() string { return fmt.Sprintf("%v at %s", ErrNoDaemon, e.socket) }
 
-
 // Is reports whether target is [ErrNoDaemon], or errCrashed where that is so.
 func (e *noDaemon) Is(target error) bool {
 	return target == ErrNoDaemon || e.crashed && target == errCrashed
