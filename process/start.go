@@ -44,7 +44,7 @@ func (p *Producer) plan(c registry.Caller, s Spec) (*job, map[string]string, err
 	}
 	settings := p.settings()
 	base, cwd := p.basis(c)
-	if base == nil && s.Env["PATH"] == "" {
+	if base == nil && s.Env["PATH"] == "" { // neither is an environment of anybody's
 		base = bare()
 	}
 	env := environment(base, s.Env, s.terminal())
