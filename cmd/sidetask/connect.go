@@ -112,6 +112,7 @@ func (l *link) close() { _ = l.keeper.Close() }
 // the middle. One that crashed is started again; one that somebody stopped is
 // waited for.
 func (l *link) call(ctx context.Context, method string, params, result any) error {
+	var leaving *client.Client // the connection to a daemon that has begun to stop
 	for {
 		c, err := l.client(ctx)
 		if err != nil {
@@ -122,13 +123,16 @@ func (l *link) call(ctx context.Context, method string, params, result any) erro
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case errors.Is(err, client.ErrLost):
-			l.revive()
+			if c != leaving {
+				l.revive()
+			}
 		case errors.Is(err, rpc.ErrShuttingDown): // as it is until it has gone
 			select {
 			case <-c.Done():
 			case <-ctx.Done():
 			}
 		case errors.Is(err, rpc.ErrAborted): // the first thing that a stopping daemon does
+			leaving = c
 		default:
 			return err
 		}

@@ -120,10 +120,13 @@ func size(n int64) string {
 	return strconv.FormatFloat(f, 'f', 1, 64) + " " + units[i]
 }
 
-// count is "1 task", "3 tasks".
+// count is "1 task", "3 tasks", "2 processes".
 func count(n int, what string) string {
-	if n == 1 {
+	switch {
+	case n == 1:
 		return "1 " + what
+	case strings.HasSuffix(what, "s"):
+		what += "e"
 	}
 	return strconv.Itoa(n) + " " + what + "s"
 }
@@ -150,8 +153,11 @@ func (s *span) Set(text string) error {
 		n, err = strconv.ParseFloat(days, 64)
 		d = time.Duration(n * 24 * float64(time.Hour))
 	}
-	if err != nil || d <= 0 {
+	if err != nil {
 		return errors.New(`must be a duration such as "90s", "1h30m" or "7d"`)
+	}
+	if d <= 0 {
+		return errors.New("must be more than 0")
 	}
 	*s = span(d)
 	return nil
