@@ -131,6 +131,9 @@ func (l *link) call(ctx context.Context, method string, params, result any) erro
 			case <-c.Done():
 			case <-ctx.Done():
 			}
+			if method == rpc.MethodTaskStart { // a new task is reason enough for a new daemon
+				l.revive()
+			}
 		case errors.Is(err, rpc.ErrAborted): // the first thing that a stopping daemon does
 			leaving = c
 		default:

@@ -146,7 +146,8 @@ func (p *program) restart(ctx context.Context) error {
 	switch {
 	case err == nil:
 		err = c.Call(ctx, rpc.MethodDaemonRestart, rpc.DaemonRestart{Executable: exe}, nil)
-		if err == nil || errors.Is(err, client.ErrLost) {
+		// Somebody else may be restarting or stopping it: what counts is the next one.
+		if err == nil || errors.Is(err, client.ErrLost) || errors.Is(err, rpc.ErrShuttingDown) {
 			err = gone(ctx, c)
 		}
 		_ = c.Close()

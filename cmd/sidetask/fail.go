@@ -99,8 +99,6 @@ func nextStep(err error) string {
 		return "`sidetask ls -a` lists all tasks"
 	case rpc.CodeOwnerGone:
 		return "`sidetask owners` lists the sessions; with --shared a task needs none"
-	case rpc.CodeLimitReached:
-		return "`sidetask kill` stops a task, `sidetask ls` lists them"
 	case rpc.CodeMethodNotFound:
 		return "the daemon is of another version than this command: run `sidetask daemon restart`"
 	case rpc.CodeShuttingDown:

@@ -85,7 +85,11 @@ func (p *program) run(ctx context.Context, f runFlags, args []string) error {
 		return err
 	}
 	var result rpc.TaskResult
-	if err := l.call(ctx, rpc.MethodTaskStart, start, &result); err != nil {
+	err = l.call(ctx, rpc.MethodTaskStart, start, &result)
+	if errors.Is(err, rpc.ErrLimitReached) {
+		return fail("`sidetask kill` stops a task, `sidetask ls` lists them", "%w", err)
+	}
+	if err != nil {
 		return err
 	}
 	id := result.Task.ID
