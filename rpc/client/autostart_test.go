@@ -51,6 +51,7 @@ func fakeDaemon(mode, dir string) {
 	_ = starts.Close()
 	raw, _ := json.Marshal(look())
 	_ = os.WriteFile(filepath.Join(dir, "state"), raw, 0o600)
+	_ = os.Remove(filepath.Join(dir, "s")) // of one that crashed; the lock is ours
 	l, err := net.Listen("unix", filepath.Join(dir, "s"))
 	if err != nil {
 		return
