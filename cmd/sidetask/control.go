@@ -107,10 +107,14 @@ func (p *program) tellTasks(params rpc.DaemonStop, status rpc.DaemonStatus, onSt
 	}
 	switch {
 	case live == 0:
+	case keep && live == 1:
+		p.say("1 running task goes on; the next daemon has it again")
 	case keep:
-		p.say("%s goes on; the next daemon has it again", count(live, "running task"))
+		p.say("%d running tasks go on; the next daemon has them again", live)
+	case live == 1:
+		p.say("1 running task was ended (--keep-tasks leaves it running)")
 	default:
-		p.say("%s was ended (--keep-tasks leaves them running)", count(live, "running task"))
+		p.say("%d running tasks were ended (--keep-tasks leaves them running)", live)
 	}
 }
 
