@@ -189,12 +189,34 @@ func (p *proxy) permissionRequest(line []byte, e wire.Envelope) {
 		id := e.ID.Of(line)
 		p.asked[wire.Key(id)] = &asked{id: id, session: s}
 	}
-	out := line
-	if call, ok := wire.Get(line, e.Params, "toolCall"); ok {
-		out = p.card(s, line, call, true)
-	}
+	out := p.permissionCard(s, line, e)
 	p.toEditor(changed(line, out), out)
 	p.step(s, turn.Permission{Open: true})
+}
+
+// permissionCard rewrites the card in a request for permission. Version 2 has it
+// as one kind of subject, and a title of its own beside it.
+func (p *proxy) permissionCard(s *session, line []byte, e wire.Envelope) []byte {
+	if call, ok := wire.Get(line, e.Params, "toolCall"); ok {
+		return p.card(s, line, call, true)
+	}
+	call, ok := wire.Get(line, e.Params, "subject", "toolCall")
+	if !ok {
+		return line
+	}
+	out := p.card(s, line, call, true)
+	c := s.cards.byID[wire.Text(line, call, "toolCallId")]
+	if c == nil || c.title == nil {
+		return out
+	}
+	now, ok := wire.Scan(out)
+	if !ok {
+		return out
+	}
+	if title, ok := wire.Get(out, now.Params, "title"); ok {
+		out = wire.Splice(out, wire.Edit{At: title, With: c.title})
+	}
+	return out
 }
 
 // closeCards closes the cards of ours that a cancelled turn left open, as codex does.

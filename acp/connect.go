@@ -15,7 +15,7 @@ func Over(o client.Options) func(Hooks) Daemon {
 		o.Handle = func(ctx context.Context, _ *client.Client, method string, params json.RawMessage) (any, error) {
 			return h.Handle(ctx, method, params)
 		}
-		k.Keeper = client.Keep(client.KeeperOptions{Options: o, OnConnect: func(ctx context.Context, c *client.Client) error {
+		k.Keeper = client.Keep(client.KeeperOptions{Options: o, Revive: true, OnConnect: func(ctx context.Context, c *client.Client) error {
 			k.watchers.Wait() // that the last one is lost must be told before that there is a new one
 			if err := h.Connected(ctx, c, c.Server().Server); err != nil {
 				return err
@@ -34,6 +34,12 @@ func Over(o client.Options) func(Hooks) Daemon {
 type kept struct {
 	*client.Keeper
 	watchers sync.WaitGroup
+}
+
+// Await waits for a connection.
+func (k *kept) Await(ctx context.Context) error {
+	_, err := k.Client(ctx)
+	return err
 }
 
 // Close ends the connection and waits for all that belongs to it.

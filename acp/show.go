@@ -92,8 +92,12 @@ func (p *proxy) autoShow() (show, why string) {
 	return showAgent, "not known"
 }
 
-// echo shows the editor why a turn starts that it has not asked for.
+// echo shows the editor why a turn starts that it has not asked for. In version
+// 2 the agent shows each prompt itself, ours as well: see replayed.
 func (p *proxy) echo(s *session, notices []string) {
+	if p.show == showUser && p.version >= 2 {
+		return
+	}
 	text := strings.Join(notices, "\n")
 	var update string
 	switch p.show {
@@ -149,8 +153,8 @@ func (p *proxy) sayOnce(s *session) {
 	}
 }
 
-// replayed cuts our frame out of what an agent replays as the user's words. It
-// gives nil when nothing is left of the message.
+// replayed cuts our frame out of what an agent shows as the user's words: in a
+// replay, in version 2 always. It gives nil when nothing is left of the message.
 func (p *proxy) replayed(line []byte, u wire.Span) []byte {
 	content, ok := wire.Get(line, u, "content")
 	if !ok {

@@ -19,7 +19,7 @@ import (
 // versionTime bounds the trial run of a new binary before it takes over.
 const versionTime = 10 * time.Second
 
-// Status is daemon/status but for the clients.
+// Status is daemon/status but for what the server knows: clients and configuration.
 func (d *daemon) Status(context.Context) (rpc.DaemonStatus, error) {
 	counts, leftovers := d.registry.Counts(), d.process.Leftovers()
 	status := rpc.DaemonStatus{
@@ -30,8 +30,8 @@ func (d *daemon) Status(context.Context) (rpc.DaemonStatus, error) {
 		Tasks: rpc.TaskCounts{
 			Running: counts.Starting + counts.Running, Stopping: counts.Stopping, Finished: counts.Finished, Leftovers: leftovers,
 		},
-		Owners: counts.Owners, RSSBytes: memory(), DiskBytes: folderBytes(d.options.Paths.Tasks()),
-		Config: d.configState(), Warnings: []string{},
+		Owners: counts.Owners, RSSBytes: memory(), Warnings: []string{},
+		DiskBytes: folderBytes(d.options.Paths.Tasks()) + folderBytes(d.options.Paths.Outside()),
 	}
 	if d.options.Paths.Warning != "" {
 		status.Warnings = append(status.Warnings, d.options.Paths.Warning)
@@ -50,11 +50,6 @@ func (d *daemon) supervisor() string {
 	return "foreground"
 }
 
-func (d *daemon) configState() rpc.ConfigState {
-	s := d.live.State()
-	return rpc.ConfigState{Path: s.Path, Present: s.Present, Watch: s.Watch, Errors: s.Errors, Changed: s.Changed.UnixMilli()}
-}
-
 // Stop ends the daemon as soon as the call is answered.
 func (d *daemon) Stop(keepTasks *bool) {
 	d.ask(end{cancel: d.cancelOnStop(keepTasks)})
@@ -71,6 +66,9 @@ func (d *daemon) CheckRestart(ctx context.Context, executable string) error {
 	ctx, cancel := context.WithTimeout(ctx, versionTime)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, executable, "version").Output()
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return rpc.Errorf(rpc.CodeShuttingDown, "the daemon is being restarted already")
+	}
 	if err != nil || !strings.HasPrefix(string(out), "sidetask ") {
 		return fmt.Errorf("%s is no sidetask that runs here (%q, %v): the daemon goes on as it is", executable, firstLine(out), err)
 	}

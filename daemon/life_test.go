@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"sidetask/rpc"
+	"sidetask/rpc/client"
 )
 
 // A task goes on while the daemon is dead; its output, exit status and notice
@@ -194,4 +196,47 @@ func TestSignals(t *testing.T) {
 	}
 	<-c.Done()
 	w.awaitGone(pid)
+}
+
+// A host that keeps its connection has a crashed daemon started again, so that
+// an idle agent is told of what ended meanwhile; a daemon that was stopped stays so.
+func TestCrashIsRevivedStopIsNot(t *testing.T) {
+	w := newWorld(t)
+	connected := make(chan struct{}, 8)
+	host := client.Keep(client.KeeperOptions{Options: w.options(), Revive: true, OnConnect: func(context.Context, *client.Client) error {
+		connected <- struct{}{}
+		return nil
+	}})
+	defer func() { _ = host.Close() }()
+	host.Start()
+	<-connected
+	w.kill()
+	<-connected // nobody asked for it
+	if out, err := w.command("daemon", "stop").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if _, err := os.Stat(w.paths.Socket); !errors.Is(err, os.ErrNotExist) {
+		t.Fatalf("a daemon that was stopped left its socket: %v", err)
+	}
+	w.start(w.dial(), "true") // a person's command starts one
+	<-connected               // and the host finds it
+}
+
+// A socket whose file or folder is taken away under a living daemon comes back
+// (FIELD: cleaners of /tmp, logouts that empty /run/user).
+func TestSocketComesBack(t *testing.T) {
+	w := newWorld(t)
+	w.dial()
+	pid := w.pid()
+	for what, remove := range map[string]string{"the file": w.paths.Socket, "its folder": filepath.Dir(w.paths.Socket)} {
+		if err := os.RemoveAll(remove); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := w.command("run", "true").CombinedOutput(); err != nil {
+			t.Fatalf("%s was removed: %v\n%s%s", what, err, out, w.log())
+		}
+		if w.pid() != pid {
+			t.Errorf("%s was removed: another daemon answers", what)
+		}
+	}
 }

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	build := exec.Command("go", "install", "sidetask/cmd/...")
+	build := exec.Command("go", "install", "sidetask/cmd/...", "sidetask/examples/...")
 	build.Env = append(os.Environ(), "GOBIN="+dir)
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "go install: %v\n%s", err, out)
@@ -198,5 +198,12 @@ func (w *world) tail(c *client.Client, id string) string {
 			return all.String()
 		}
 		next = piece.Next
+	}
+}
+
+func (w *world) touch(path string) {
+	w.t.Helper()
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		w.t.Fatal(err)
 	}
 }

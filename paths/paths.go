@@ -29,6 +29,9 @@ func (p Paths) Database() string { return filepath.Join(p.State, "sidetask.db") 
 // Tasks is the folder that has one folder a task, named by row number.
 func (p Paths) Tasks() string { return filepath.Join(p.State, "tasks") }
 
+// Outside is the same for the tasks of outside producers.
+func (p Paths) Outside() string { return filepath.Join(p.State, "outside") }
+
 // Exits is the folder into which keepers rename their exit records.
 func (p Paths) Exits() string { return filepath.Join(p.State, "exits") }
 

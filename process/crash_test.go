@@ -19,6 +19,9 @@ import (
 // crashDir names the state of a daemon that this test binary plays.
 const crashDir = "SIDETASK_TEST_CRASH"
 
+// crashBefore makes that daemon die before a job is handed over.
+const crashBefore = "SIDETASK_TEST_CRASH_BEFORE"
+
 // crashingDaemon recovers, then starts short commands as fast as it can, reads
 // some, and says what it was told; until it is killed.
 func crashingDaemon(dir string) {
@@ -30,6 +33,9 @@ func crashingDaemon(dir string) {
 	}
 	if err := w.open(); err != nil {
 		fail(err)
+	}
+	if os.Getenv(crashBefore) != "" {
+		fail(w.dieBeforeHandover())
 	}
 	fmt.Println("ready")
 	ran := filepath.Join(dir, "ran")
@@ -106,6 +112,57 @@ func TestCrashes(t *testing.T) {
 		}
 	}
 	t.Logf("%d crashes, %d tasks, %d of them told of", crashes, len(byKey), len(told))
+}
+
+// dieBeforeHandover begins a start as far as the locked file, forks a process that
+// has that file open (as every process has between fork and exec), and waits for
+// its end.
+func (w *world) dieBeforeHandover() error {
+	_, err := w.registry.Start(context.Background(), registry.AsOperator(), registry.Spec{Kind: "bash", Label: "never", Stream: true, Producer: Name}, func(row registry.Row) error {
+		if err := os.Mkdir(w.p.dir(row), 0o700); err != nil {
+			return err
+		}
+		lock, err := lockNew(w.p.lockFile(row))
+		if err != nil {
+			return err
+		}
+		forked := exec.Command("sleep", "0.3")
+		forked.ExtraFiles = []*os.File{lock}
+		if err := forked.Start(); err != nil {
+			return err
+		}
+		fmt.Println("ready")
+		return forked.Wait()
+	})
+	return err
+}
+
+// TestDeathBeforeHandover: a start that was cut off before its keeper had the job
+// never was, though a process that was being forked holds its lock a little longer.
+func TestDeathBeforeHandover(t *testing.T) {
+	dir, err := os.MkdirTemp("", "st")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	daemon := exec.Command(os.Args[0])
+	daemon.Env = append(os.Environ(), crashDir+"="+dir, crashBefore+"=1")
+	out, err := daemon.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := daemon.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+		t.Errorf("the daemon said %q, %v", line, err)
+	}
+	_ = daemon.Process.Kill()
+	_, _ = daemon.Process.Wait()
+	w := worldIn(t, dir)
+	w.begin()
+	defer w.end()
+	w.nothingLeft()
 }
 
 // crashOnce runs a daemon for a moment and kills it; it gives the tasks that the

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"sidetask/registry"
@@ -96,13 +97,13 @@ func (p *Producer) keeperEnded(row registry.Row) {
 	if !ok {
 		return
 	}
-	reap(last.pidfd)
+	how := reap(last.pidfd)
 	closeFD(last.pidfd)
 	_ = os.Remove(p.control(row)) // left by a keeper that was killed
 	switch {
 	case !last.ended:
 		p.sweep(row)
-		p.registry.Settle(row, lost("its keeper ended without a record of the command's end"))
+		p.registry.Settle(row, lost("its keeper "+how+p.lastWords(row)))
 	case last.leftovers > 0:
 		p.registry.Changed(row)
 	}
@@ -114,6 +115,24 @@ func lost(why string) registry.Outcome {
 	detail := "lost: " + why
 	return registry.Outcome{Status: registry.Failed, Detail: &detail}
 }
+
+// lastWords is what a keeper that crashed left in its file: the first line that
+// is none of its own.
+func (p *Producer) lastWords(row registry.Row) string {
+	text, err := os.ReadFile(p.lockFile(row))
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '{' {
+			return ": " + strings.ToValidUTF8(line[:min(len(line), maxWords)], "")
+		}
+	}
+	return ""
+}
+
+// maxWords bounds what of them is in a detail.
+const maxWords = 200
 
 // readRecord reads an exit record; an incomplete one counts as none.
 func readRecord(path string) (exit, bool) {

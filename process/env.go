@@ -53,7 +53,7 @@ func bare() map[string]string {
 	return env
 }
 
-// strings lists the variables as exec takes them, and checks their size.
+// list gives the variables as exec takes them, and checks their size.
 func list(env map[string]string, command string) ([]string, error) {
 	all := make([]string, 0, len(env))
 	total := len(command)

@@ -22,8 +22,7 @@ func (p *Producer) Facts(row registry.Row) registry.Facts {
 	dir := p.dir(row)
 	for _, s := range streams {
 		// What cannot be read is told as nothing: this is for display.
-		size, _ := spool.Size(filepath.Join(dir, s))
-		disk, _ := spool.Usage(filepath.Join(dir, s))
+		disk, size, _ := spool.Measure(filepath.Join(dir, s))
 		f.Disk += disk
 		if s != orderDir {
 			f.Bytes += size
@@ -41,6 +40,10 @@ func (p *Producer) Facts(row registry.Row) registry.Facts {
 			}
 		}
 		return f
+	}
+	if k.pid == 0 { // adopted before its keeper knew
+		a, _ := p.signed(row)
+		k.pid = a.Command
 	}
 	f.PID = k.pid
 	cpu, ok := groupCPU(k.group)
@@ -79,11 +82,11 @@ func (p *Producer) waitsForInput(row registry.Row) bool {
 func (p *Producer) Remove(row registry.Row) (int64, error) {
 	var freed int64
 	for _, s := range streams {
-		size, err := spool.Usage(filepath.Join(p.dir(row), s))
+		disk, err := spool.Usage(filepath.Join(p.dir(row), s))
 		if err != nil {
 			return 0, err
 		}
-		freed += size
+		freed += disk
 	}
 	if err := os.Remove(p.record(row)); err != nil && !os.IsNotExist(err) {
 		return 0, err

@@ -70,7 +70,7 @@ func enterable(path string) error { return unix.Access(path, unix.X_OK) }
 // lockNew makes a file and locks it. The lock goes with the open file wherever
 // its descriptor is sent.
 func lockNew(path string) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -118,12 +118,26 @@ func ended(pidfd int) bool {
 	return err == nil && n > 0
 }
 
-// reap buries an ended keeper. One that an earlier daemon started is not ours
-// to bury (ECHILD).
-func reap(pidfd int) {
-	for unix.Waitid(unix.P_PIDFD, pidfd, nil, unix.WEXITED|unix.WNOHANG, nil) == unix.EINTR {
+// reap buries an ended keeper and says how it ended. One that an earlier daemon
+// started is not ours to bury (ECHILD), and nobody tells.
+func reap(pidfd int) string {
+	for {
+		var info unix.Siginfo
+		err := unix.Waitid(unix.P_PIDFD, pidfd, &info, unix.WEXITED|unix.WNOHANG, nil)
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil:
+			return "ended"
+		case info.Code == cldExited:
+			return "crashed"
+		}
+		return "was killed"
 	}
 }
+
+// cldExited is CLD_EXITED of siginfo.h: an exit, not a signal.
+const cldExited = 1
 
 // killAndReap ends a keeper that has no command.
 func killAndReap(pidfd int) {

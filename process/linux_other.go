@@ -25,7 +25,7 @@ func openKeeper(alive) (int, error) { return -1, errNeedsLinux }
 
 func ended(int) bool { return true }
 
-func reap(int) {}
+func reap(int) string { return "" }
 
 func killAndReap(int) {}
 

@@ -1,6 +1,8 @@
 package process
 
 import (
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -149,7 +151,7 @@ func TestRestart(t *testing.T) {
 	if text := w.read(ends); text != "done\n" {
 		t.Errorf("read %q of the task that ended while no daemon ran", text)
 	}
-	w.is(w.wait(killed), registry.Failed, "lost: neither its keeper nor a record of its end is there")
+	w.lost(w.wait(killed))
 	w.is(w.wait(stray), registry.Completed, "exit code: 0")
 	if n := w.registry.Facts(stray).Leftovers; n != 1 {
 		t.Errorf("%d leftovers after the restart, want 1", n)
@@ -177,6 +179,83 @@ func TestRestart(t *testing.T) {
 	w.gone(stray)
 }
 
+// TestStateDeleted: somebody deletes the state folders under a running command.
+// It goes on, later output is kept, and its end is told.
+func TestStateDeleted(t *testing.T) {
+	w := newWorld(t)
+	w.settings.SpoolBytes, w.settings.KeepHeadBytes = 1<<20, 1000
+	dir := t.TempDir()
+	task := w.start("echo begin; while [ ! -e go ]; do sleep 0.01; done; seq 1 50000; exit 3", func(s *Spec) { s.Cwd = dir })
+	w.until(task, "begin")
+	for _, gone := range []string{w.paths.Tasks(), w.paths.Exits()} {
+		if err := os.RemoveAll(gone); err != nil {
+			t.Fatal(err)
+		}
+	}
+	touch(t, dir, "go")
+	w.is(w.wait(task), registry.Completed, "exit code: 3")
+	if text := w.read(task); !strings.HasSuffix(text, "\n49999\n50000\n") {
+		t.Errorf("read %q", text[max(0, len(text)-30):])
+	}
+}
+
+// TestPowerCut: what lies on disk of a task whose commits a power cut took is
+// deleted, and its row and id are not given again (T21).
+func TestPowerCut(t *testing.T) {
+	w := newWorld(t)
+	w.wait(w.start("true"))
+	w.end()
+	stray := filepath.Join(w.paths.Tasks(), "9")
+	for _, dir := range []string{stray, filepath.Join(stray, outDir)} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	touch(t, stray, "lock")
+	touch(t, w.paths.Exits(), "9")
+	w.begin()
+	if _, err := os.Stat(stray); !os.IsNotExist(err) {
+		t.Errorf("the folder of a task that nobody knows is still there: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(w.paths.Exits(), "9")); !os.IsNotExist(err) {
+		t.Errorf("its record is still there: %v", err)
+	}
+	if next := w.wait(w.start("true")); next.Row <= 9 || next.ID == "bash-2" {
+		t.Errorf("the next task is %s of row %d, want new numbers behind all that may have been given", next.ID, next.Row)
+	}
+}
+
+// TestOutcome pins the texts of ends that depend on the machine (T191).
+func TestOutcome(t *testing.T) {
+	for want, e := range map[string]exit{
+		"killed, signal: SIGSEGV (core dumped)":                           {Signal: 11, Core: true},
+		"killed, exit code: 0":                                            {Cause: causeStop},
+		"killed, timed out after 5 ms":                                    {Cause: causeTimeout, TimeoutMs: 5, Code: 1},
+		"completed, exit code: 1, 7 bytes of output could not be written": {Code: 1, Dropped: 7},
+		"failed, spawn failed: /x: exec format error":                     {SpawnError: "/x: exec format error"},
+		"failed, out of memory":                                           {OutOfMemory: true, Signal: 9},
+		"completed, exit code: 0":                                         {OutOfMemory: true},
+		"killed, signal: SIGKILL":                                         {OutOfMemory: true, Signal: 9, Cause: causeStop},
+	} {
+		o := e.outcome()
+		if got := string(o.Status) + ", " + *o.Detail; got != want {
+			t.Errorf("%+v ended %q, want %q", e, got, want)
+		}
+	}
+}
+
+// lost checks the end of a task whose keeper was killed while no daemon ran. The
+// text depends on whether its last thread had ended when the next one looked.
+func (w *world) lost(t registry.Task) {
+	w.Helper()
+	for _, text := range []string{"lost: neither its keeper nor a record of its end is there", "lost: its keeper was killed", "lost: its keeper ended"} {
+		if t.Status == registry.Failed && detail(t) == text {
+			return
+		}
+	}
+	w.Errorf("%s ended %s, %q; want it lost", t.ID, t.Status, detail(t))
+}
+
 // TestKeeperKilled: a keeper that dies alone leaves `failed`, `lost: …`, never an
 // invented code, and nothing of its tree runs on unseen, whether or not a daemon
 // was there; other tasks' processes are left alone.
@@ -193,10 +272,18 @@ func TestKeeperKilled(t *testing.T) {
 	if err := syscall.Kill(w.keeperOf(now), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	w.is(w.wait(now), registry.Failed, "lost: its keeper ended without a record of the command's end")
+	w.is(w.wait(now), registry.Failed, "lost: its keeper was killed")
 	if alive := alivePIDs(nowPids); len(alive) > 0 {
 		t.Errorf("%v run on", alive)
 	}
+	// A keeper that crashes says why in its file; here it is made to by a signal
+	// that a Go program dies of with a trace.
+	crashes := w.start("echo ready; sleep 1000")
+	w.until(crashes, "ready")
+	if err := syscall.Kill(w.keeperOf(crashes), syscall.SIGQUIT); err != nil {
+		t.Fatal(err)
+	}
+	w.is(w.wait(crashes), registry.Failed, "lost: its keeper crashed: SIGQUIT: quit")
 	keeper := w.keeperOf(later)
 	w.end()
 	if err := syscall.Kill(keeper, syscall.SIGKILL); err != nil {
@@ -204,7 +291,7 @@ func TestKeeperKilled(t *testing.T) {
 	}
 	awaitGone(t, keeper)
 	w.begin()
-	w.is(w.wait(later), registry.Failed, "lost: neither its keeper nor a record of its end is there")
+	w.lost(w.wait(later))
 	if alive := alivePIDs(laterPids); len(alive) > 0 {
 		t.Errorf("%v run on", alive)
 	}

@@ -3,9 +3,11 @@ package process
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"sidetask/registry"
@@ -24,41 +26,27 @@ func (p *Producer) Recover() error {
 	for row := range rows {
 		p.adoptLeftovers(row)
 	}
-	p.removeUnknown(rows)
-	return nil
+	return p.removeUnknown(rows)
 }
 
 // recoverTask decides by the lock first, then by the record: a keeper that ends
 // between the looks has written its record before.
 func (p *Producer) recoverTask(r registry.Recovered) error {
 	row := r.Task.Row
-	locked, err := busy(p.lockFile(row))
+	keeper, lives, err := p.keeperOf(row)
 	if err != nil {
 		return err
 	}
-	if !locked {
-		p.bury(row)
-	}
 	e, recorded := p.anyRecord(row)
-	if !locked && !recorded {
-		if r.Starting {
-			p.removeAll(row)
-			return p.registry.Drop(row)
-		}
-		p.sweep(row)
-		why := "neither its keeper nor a record of its end is there"
-		if p.otherBoot(row) {
-			why = "the machine was restarted"
-		}
-		p.registry.Settle(row, lost(why))
-		return nil
+	if !lives && !recorded {
+		return p.nothingThere(r)
 	}
 	if r.Starting {
 		if _, err := p.registry.Adopt(row); err != nil {
 			return err
 		}
 	}
-	adopted := locked && p.adopt(row)
+	adopted := lives && p.adopt(row, keeper)
 	if !recorded {
 		e, recorded = p.anyRecord(row) // it may have ended just now
 	}
@@ -67,13 +55,30 @@ func (p *Producer) recoverTask(r registry.Recovered) error {
 		p.settleRecovered(row, e)
 	case !adopted:
 		p.sweep(row)
-		p.registry.Settle(row, lost("its keeper ended without a record of the command's end"))
+		p.registry.Settle(row, lost("its keeper ended"+p.lastWords(row)))
 	case r.Task.Status == registry.Stopping:
 		// The ask may not have reached the keeper; a second one changes nothing.
 		if err := p.Cancel(context.Background(), row, nil); err != nil {
 			p.log.Warn("cannot repeat the stop of an adopted task", "task", r.Task.ID, "error", err)
 		}
 	}
+	return nil
+}
+
+// nothingThere is what becomes of a task without keeper and record: a start that
+// never was is forgotten, anything else is lost.
+func (p *Producer) nothingThere(r registry.Recovered) error {
+	row := r.Task.Row
+	if r.Starting {
+		p.removeAll(row)
+		return p.registry.Drop(row)
+	}
+	p.sweep(row)
+	why := "neither its keeper nor a record of its end is there"
+	if p.otherBoot(row) {
+		why = "the machine was restarted"
+	}
+	p.registry.Settle(row, lost(why+p.lastWords(row)))
 	return nil
 }
 
@@ -103,23 +108,45 @@ func (p *Producer) anyRecord(row registry.Row) (exit, bool) {
 	return readRecord(p.oldRecord(row))
 }
 
-// signTimeout is how long a keeper may take to write down who it is: it does so
-// first of all once it has its job.
-const signTimeout = 10 * time.Second
+const (
+	// signTimeout is how long a keeper may take to write down who it is: it does
+	// so first of all once it has its job.
+	signTimeout = 10 * time.Second
+	// signLook is how often the lock of one that has not is looked at meanwhile.
+	signLook = 10 * time.Millisecond
+)
+
+// keeperOf decides by the lock whether a keeper lives. A busy lock alone is none:
+// the last daemon may have died before it handed the job over, and a process that
+// it was just forking then still has its open files, for some microseconds. So
+// the keeper's own signature is awaited, or the end of the lock, which nothing tells.
+func (p *Producer) keeperOf(row registry.Row) (a alive, lives bool, err error) {
+	ticker := time.NewTicker(signLook)
+	defer ticker.Stop()
+	for end := time.Now().Add(signTimeout); ; <-ticker.C {
+		locked, err := busy(p.lockFile(row))
+		if err != nil {
+			return a, false, err
+		}
+		if !locked {
+			p.bury(row)
+			return a, false, nil
+		}
+		if a, err = p.signed(row); err == nil || time.Now().After(end) {
+			return a, true, nil
+		}
+	}
+}
 
 // adopt begins to listen for the end of a keeper that another daemon started.
 // false: there is none any more.
-func (p *Producer) adopt(row registry.Row) bool {
-	a, ok := p.awaitSigned(row)
-	if !ok {
-		return false
-	}
+func (p *Producer) adopt(row registry.Row, a alive) bool {
 	pidfd, err := openKeeper(a)
 	if err != nil {
 		return false
 	}
 	err = p.track(&kept{
-		row: row, pidfd: pidfd, keeper: a.Keeper, pid: a.Command, input: a.Input, group: a.Group,
+		row: row, pidfd: pidfd, keeper: a.Keeper, pid: a.Command, input: a.Input, group: a.Group, graceMs: a.GraceMs,
 		settled: make(chan struct{}), gone: make(chan struct{}),
 	})
 	if err != nil {
@@ -130,34 +157,25 @@ func (p *Producer) adopt(row registry.Row) bool {
 	return true
 }
 
-// awaitSigned reads who the keeper is. One that got its job the moment that the
-// last daemon died may still be about to write it.
-func (p *Producer) awaitSigned(row registry.Row) (alive, bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), signTimeout)
-	defer cancel()
-	watch := p.watcher.Watch(p.dir(row))
-	defer watch.Close()
-	for {
-		if a, err := p.signed(row); err == nil {
-			return a, true
-		}
-		if locked, err := busy(p.lockFile(row)); err != nil || !locked {
-			return alive{}, false
-		}
-		if watch.Wait(ctx) != nil {
-			return alive{}, false
-		}
-	}
-}
-
+// signed reads the last line of the locked file that its keeper finished.
 func (p *Producer) signed(row registry.Row) (alive, error) {
-	var a alive
 	text, err := os.ReadFile(p.lockFile(row))
-	if err == nil {
-		err = json.Unmarshal(text, &a)
+	if err != nil {
+		return alive{}, err
+	}
+	var a alive
+	err = errUnsigned
+	for line := range strings.Lines(string(text)) {
+		var next alive
+		if strings.HasSuffix(line, "\n") && json.Unmarshal([]byte(line), &next) == nil {
+			a, err = next, nil
+		}
 	}
 	return a, err
 }
+
+// errUnsigned says that a keeper has not written yet who it is.
+var errUnsigned = errors.New("not signed yet")
 
 // adoptLeftovers looks whether an ended task still has a keeper, and so
 // leftovers.
@@ -165,11 +183,8 @@ func (p *Producer) adoptLeftovers(row registry.Row) {
 	if _, ok := p.find(row); ok {
 		return
 	}
-	locked, err := busy(p.lockFile(row))
-	if err == nil && !locked {
-		p.bury(row)
-	}
-	if err != nil || !locked || !p.adopt(row) {
+	keeper, lives, err := p.keeperOf(row)
+	if err != nil || !lives || !p.adopt(row, keeper) {
 		return
 	}
 	e, _ := p.anyRecord(row)
@@ -198,13 +213,13 @@ func (p *Producer) bury(row registry.Row) {
 
 // removeUnknown deletes what lies on disk for rows that the registry does not
 // know: a start that a crash cut off, or a record of it. What lives is left
-// alone, and told of.
-func (p *Producer) removeUnknown(rows map[registry.Row]bool) {
+// alone, and told of. The registry hears of each, for after a power cut it may have
+// lost its last commits, and no row or id is used twice.
+func (p *Producer) removeUnknown(rows map[registry.Row]bool) error {
 	for _, dir := range []string{p.paths.Tasks(), p.paths.Exits()} {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
-			p.log.Warn("cannot look for what crashes left", "error", err)
-			continue
+			return fmt.Errorf("look for what crashes left: %w", err)
 		}
 		for _, entry := range entries {
 			n, err := strconv.ParseInt(entry.Name(), 10, 64)
@@ -212,9 +227,13 @@ func (p *Producer) removeUnknown(rows map[registry.Row]bool) {
 			if _, known := rows[row]; err != nil || known {
 				continue
 			}
+			if err := p.registry.Seen(row); err != nil {
+				return err
+			}
 			p.removeStray(row)
 		}
 	}
+	return nil
 }
 
 func (p *Producer) removeStray(row registry.Row) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"sidetask/paths"
 	"sidetask/registry"
 )
 
@@ -85,6 +86,10 @@ func (p *Producer) plan(c registry.Caller, s Spec) (*job, map[string]string, err
 // hands: at no instant is there a command without a busy lock.
 func (p *Producer) run(ctx context.Context, row registry.Row, j *job) (err error) {
 	j.Row, j.Dir, j.Control = int64(row), p.dir(row), p.control(row)
+	// A cleaner of temporary files may have taken the folder of the sockets.
+	if err := paths.Private(p.paths.Control()); err != nil {
+		return err
+	}
 	if err := os.Mkdir(j.Dir, 0o700); err != nil {
 		return fmt.Errorf("make the task's folder: %w", err)
 	}
@@ -116,7 +121,7 @@ func (p *Producer) run(ctx context.Context, row registry.Row, j *job) (err error
 	j.Group = group
 	// Before the command can end: so that its end finds the task here.
 	err = p.track(&kept{
-		row: row, pidfd: k.pidfd, keeper: k.pid, input: j.Stdin || j.Cols > 0, group: group,
+		row: row, pidfd: k.pidfd, keeper: k.pid, input: j.Stdin || j.Cols > 0, group: group, graceMs: j.GraceMs,
 		settled: make(chan struct{}), gone: make(chan struct{}),
 	})
 	if err != nil {
@@ -164,6 +169,7 @@ func (p *Producer) untrack(row registry.Row) (*kept, bool) {
 	k, ok := p.kept[row]
 	if ok {
 		delete(p.kept, row)
+		k.stopCheck()
 		p.pids.remove(k.pidfd)
 	}
 	return k, ok

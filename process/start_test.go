@@ -138,7 +138,7 @@ func TestEnvironment(t *testing.T) {
 	slices.Sort(got)
 	want := []string{
 		"GIT_PAGER=cat", "HOME=/", "LANG=C.UTF-8", "MINE=yes", "API_TOKEN=stays", "NO_COLOR=1", "PAGER=cat", "PATH=" + os.Getenv("PATH"), "PWD=/",
-		"SHLVL=0", "SIDETASK_SOCKET=/run/example/sidetask.sock", "SIDETASK_TASK=" + name(task.Row), "TERM=dumb", "_=/usr/bin/env",
+		"SHLVL=0", "SIDETASK_SOCKET=" + w.socket(), "SIDETASK_TASK=" + name(task.Row), "TERM=dumb", "_=/usr/bin/env",
 	}
 	slices.Sort(want)
 	if !slices.Equal(got, want) {

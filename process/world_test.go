@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -57,6 +58,7 @@ type world struct {
 	paths    paths.Paths
 	keeper   string
 	watcher  *spool.Watcher // nil: the producer's own
+	log      *slog.Logger
 	registry *registry.Registry
 	p        *Producer
 }
@@ -121,9 +123,10 @@ func (w *world) open() error {
 		Registry: w.registry,
 		Paths:    w.paths,
 		Keeper:   w.keeper,
-		Socket:   "/run/example/sidetask.sock",
+		Socket:   w.socket(),
 		Settings: func() Settings { return w.settings },
 		watcher:  w.watcher,
+		Log:      w.log,
 	})
 	if err != nil {
 		return err
@@ -131,6 +134,9 @@ func (w *world) open() error {
 	w.registry.AddProducer(Name, w.p)
 	return w.p.Recover()
 }
+
+// socket is the name of a socket of this world's own: a sweep goes by it.
+func (w *world) socket() string { return filepath.Join(w.paths.Runtime, "sidetask.sock") }
 
 // end stops the rooms and leaves the commands alone.
 func (w *world) end() {

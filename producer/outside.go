@@ -73,7 +73,7 @@ func Open(o Options) (*Outside, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	outside := &Outside{
-		registry: o.Registry, dir: filepath.Join(o.Paths.State, "outside"),
+		registry: o.Registry, dir: o.Paths.Outside(),
 		settings: o.Settings, log: o.Log, works: make(map[registry.Row]*work),
 	}
 	if err := paths.Private(outside.dir); err != nil {

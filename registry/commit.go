@@ -96,10 +96,28 @@ type changeLog struct {
 	last    int64      // Seq of the newest, also when there is none
 	grown   chan struct{}
 	readers int // subscriptions that are open
+
+	// gone are the tasks that went last, so that a subscriber that is only a
+	// little behind still hears how they ended.
+	gone  map[Row]Task
+	order []Row // of gone, oldest first
+}
+
+// keptGone bounds changeLog.gone.
+const keptGone = 1_000
+
+// bury keeps a task that goes.
+func (l *changeLog) bury(t Task) {
+	if len(l.order) >= keptGone {
+		delete(l.gone, l.order[0])
+		l.order = slices.Delete(l.order, 0, 1)
+	}
+	l.gone[t.Row] = t
+	l.order = append(l.order, t.Row)
 }
 
 func (l *changeLog) restore(entries []LogEntry, last int64) {
-	l.entries, l.last, l.grown = slices.Clone(entries), last, make(chan struct{})
+	l.entries, l.last, l.grown, l.gone = slices.Clone(entries), last, make(chan struct{}), make(map[Row]Task)
 }
 
 // first is the Seq of the oldest entry.

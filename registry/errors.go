@@ -20,6 +20,7 @@ const (
 	KindShuttingDown   Kind = "shuttingDown"   // the daemon ends
 	KindProducerFailed Kind = "producerFailed" // T34, T40: the producer's own message
 	KindAborted        Kind = "aborted"        // T48, T51
+	KindLagged         Kind = "lagged"         // a subscriber was too slow
 )
 
 // Error is every error that the registry itself makes. What a store says
@@ -54,7 +55,7 @@ var (
 	ErrOwnerGone      = &Error{Kind: KindOwnerGone, Message: "the editor's connection is not back yet; retry"}
 	ErrShuttingDown   = &Error{Kind: KindShuttingDown, Message: "the daemon is shutting down"}
 	ErrProducerFailed = &Error{Kind: KindProducerFailed, Message: "the producer failed"}
-	ErrLagged         = &Error{Kind: KindInvalid, Message: "the subscriber fell behind the kept log; subscribe again"}
+	ErrLagged         = &Error{Kind: KindLagged, Message: "the subscriber fell behind the kept log; subscribe again"}
 	ErrWaitAborted    = &Error{Kind: KindAborted, Message: "wait aborted"}
 )
 

@@ -8,10 +8,7 @@ import (
 )
 
 // listener is one function that somebody registered.
-type listener[T any] struct {
-	call    func(T)
-	removed bool
-}
+type listener[T any] struct{ call func(T) }
 
 // OnDone listens to the ends of tasks of owners at or below a scope, one call
 // for each end (T60 to T67). Unowned tasks and the operator's are heard at the
@@ -35,12 +32,10 @@ func (r *Registry) OnRing(fn func(Handle)) (remove func()) {
 func listen[T any](r *Registry, table *scope.Table[*listener[T]], at scope.Path, fn func(T)) func() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	l := &listener[T]{call: fn}
-	remove := table.Add(at, l)
+	remove := table.Add(at, &listener[T]{call: fn})
 	return func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		l.removed = true
 		remove()
 	}
 }
@@ -96,7 +91,7 @@ func (r *Registry) completeLocked(o *owner, t Task) {
 
 // ringLocked queues the bell, if a notice of the owner waits for it.
 func (r *Registry) ringLocked(o *owner) {
-	if r.phase != open || len(o.waiting) == 0 {
+	if r.phase != open || len(o.waiting) == 0 || o.disposed != nil {
 		return
 	}
 	tellLocked(r, &r.rings, scope.Root, o.Handle, func(v any) {

@@ -120,6 +120,7 @@ func (r *Registry) forgetLocked(rec *record) {
 	delete(r.pending, rec.row)
 	if rec.ID != "" {
 		delete(r.ids, rec.ID)
+		r.changes.bury(rec.snapshot())
 	}
 	for i, free := range rec.readers {
 		if free != nil {

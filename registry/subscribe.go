@@ -29,8 +29,8 @@ type Subscription struct {
 
 // Subscribe follows the changes that the caller may see, of tasks whose scope
 // is at or below at: from the state now, or after since (ARCHITECTURE,
-// decision 8). None is lost and none comes twice; of a task that is gone only
-// its removal comes.
+// decision 8). None is lost and none comes twice; of a task that went long ago
+// only its removal comes.
 func (r *Registry) Subscribe(c Caller, at scope.Path, since *int64) (*Subscription, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -115,11 +115,13 @@ func (s *Subscription) eventLocked(e LogEntry) (Event, bool) {
 		gone := Task{Row: e.Row, ID: e.Removed.ID, Owner: e.Removed.Owner, Scope: e.Removed.Scope}
 		return Event{Seq: e.Seq, Task: gone, Removed: true}, s.r.sees(s.caller, gone.Owner) && s.at.Contains(gone.Scope)
 	}
-	rec := s.r.rows[e.Row]
-	if rec == nil || !s.r.sees(s.caller, rec.Owner) || !s.at.Contains(rec.Scope) {
+	t, known := s.r.changes.gone[e.Row]
+	if rec := s.r.rows[e.Row]; rec != nil {
+		t, known = rec.snapshot(), true
+	}
+	if !known || !s.r.sees(s.caller, t.Owner) || !s.at.Contains(t.Scope) {
 		return Event{}, false // its removal follows in the log, or it is not theirs
 	}
-	t := rec.snapshot()
 	t.Status, t.Detail, t.FinishedAt = e.Status, e.Detail, e.FinishedAt
 	return Event{Seq: e.Seq, Task: t}, true
 }

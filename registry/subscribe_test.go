@@ -81,9 +81,13 @@ func TestSubscribe(t *testing.T) {
 	if _, err := w.Dispose(t.Context(), h, ""); err != nil {
 		t.Fatal(err)
 	}
-	gone := w.subscribe(AsOperator(), "/", 0)
-	if diff := cmp.Diff([]string{"6 bash-1 removed", "7 bash-2 removed"}, next(t, gone, 2)); diff != "" {
-		t.Errorf("of what is gone only the removal: %s", diff)
+	last := []string{"5 bash-2 killed", "6 bash-1 removed", "7 bash-2 removed"}
+	if diff := cmp.Diff(append(all, last...), next(t, w.subscribe(AsOperator(), "/", 1), 6)); diff != "" {
+		t.Errorf("what went just now is still told in full: %s", diff)
+	}
+	w.restart()
+	if diff := cmp.Diff(last[1:], next(t, w.subscribe(AsOperator(), "/", 0), 2)); diff != "" {
+		t.Errorf("of what went long ago only the removal: %s", diff)
 	}
 	if ahead := w.subscribe(AsOperator(), "/", 99); !ahead.Reset || ahead.Seq != 7 || ahead.Tasks == nil {
 		t.Errorf("since a number that never was: %+v", ahead)

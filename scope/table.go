@@ -45,19 +45,7 @@ func (t *Table[T]) Nearest(p Path) (value T, at Path, ok bool) {
 	return value, "", false
 }
 
-// Along lists all entries on the chain of p, the root's first and p's own
-// last, within a scope in the order they were added (BEHAVIOUR T87).
-func (t *Table[T]) Along(p Path) []T {
-	var values []T
-	for _, at := range slices.Backward(p.Chain()) {
-		for _, e := range t.layers[at] {
-			values = append(values, e.value)
-		}
-	}
-	return values
-}
-
-// At lists the entries filed at exactly p.
+// At lists the entries filed at exactly p, in the order they were added.
 func (t *Table[T]) At(p Path) []T {
 	var values []T
 	for _, e := range t.layers[p] {

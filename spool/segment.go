@@ -46,20 +46,27 @@ func starts(dir string) ([]int64, error) {
 
 // Usage is how many bytes the segments in dir have together.
 func Usage(dir string) (int64, error) {
+	disk, _, err := Measure(dir)
+	return disk, err
+}
+
+// Measure is how many bytes the segments in dir have together on disk, and how
+// many were ever written: the offset after the last.
+func Measure(dir string) (disk, size int64, err error) {
 	list, err := starts(dir)
 	if err != nil {
-		return 0, err
+		return 0, 0, fmt.Errorf("measure spool: %w", err)
 	}
-	var total int64
 	for _, start := range list {
 		info, err := os.Stat(path(dir, start))
 		if os.IsNotExist(err) {
 			continue // the writer went past its bound just now
 		}
 		if err != nil {
-			return 0, err
+			return 0, 0, fmt.Errorf("measure spool: %w", err)
 		}
-		total += info.Size()
+		disk += info.Size()
+		size = start + info.Size()
 	}
-	return total, nil
+	return disk, size, nil
 }

@@ -79,8 +79,8 @@ func TestAnyHistory(t *testing.T) {
 			if size, err := Size(dir); size != written || w.Size() != written || err != nil {
 				t.Fatalf("size %d and %d after %d bytes, %v", size, w.Size(), written, err)
 			}
-			if used, err := Usage(dir); used > limits.Bytes || err != nil {
-				t.Fatalf("%d bytes on disk, the bound is %d, %v", used, limits.Bytes, err)
+			if used, size, err := Measure(dir); used > limits.Bytes || size != written || err != nil {
+				t.Fatalf("%d bytes on disk of %d, the bound is %d, %v", used, size, limits.Bytes, err)
 			}
 			if rapid.Bool().Draw(t, "follow") {
 				end, lost := readAll(t, follower, followed, 97)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -199,7 +198,7 @@ func (t *Tools) Limit(task registry.Task) int64 {
 	return limit
 }
 
-// MountOf is the mount that serves a scope; where none does, the defaults for
+// mountOf is the mount that serves a scope; where none does, the defaults for
 // those who still read and kill what they have.
 func (t *Tools) mountOf(at scope.Path) config.Mount {
 	if mount, ok := t.live.Mount(at); ok {
@@ -212,5 +211,5 @@ func unknownTool(name string) error {
 	if len(name) > 100 {
 		name = name[:100]
 	}
-	return invalid("unknown tool %s", fmt.Sprintf("%q", name))
+	return invalid("unknown tool %q", name)
 }

@@ -93,7 +93,7 @@ func (m *machine) doMount(t *rapid.T) {
 func (m *machine) doTime(t *rapid.T) {
 	m.drawCancel(t)
 	m.r.Counts() // the timer's goroutine takes the same lock after this, and so may see what this one has written
-	time.Sleep(rapid.SampledFrom([]time.Duration{time.Second, 61 * time.Second, 9 * time.Hour}).Draw(t, "time"))
+	time.Sleep(rapid.SampledFrom([]time.Duration{time.Second, 61 * time.Second, modelGrace + time.Minute}).Draw(t, "time"))
 	synctest.Wait()
 	m.answers()
 	for i, o := range m.owners {
@@ -145,12 +145,12 @@ func (m *machine) doDispose(t *rapid.T) {
 			m.rounds[task.id]-- // nobody asks for it any more
 		}
 	}
-	m.answers()
 	for _, w := range slices.Clone(m.waits) {
-		if w.owner == i {
+		if w.owner == i && !w.task.status.Terminal() { // an unowned task
 			m.collect(w, "aborted")
 		}
 	}
+	m.answers()
 	m.remove(func(task *mTask) bool { return task.owner == i })
 	m.owners[i] = &mOwner{scope: o.scope, host: -1}
 	clear(m.rang)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -35,6 +34,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 		{2, "mount", m.doMount},
 		{2, "time", m.doTime},
 		{1, "abort", m.doAbort},
+		{2, "full", m.doFull},
 		{1, "host gone", m.doHostGone},
 		{1, "empty", m.doEmpty},
 	} {
@@ -56,6 +56,9 @@ func pick[T any](t *rapid.T, name string, from []T) T {
 	}
 	return from[rapid.IntRange(0, len(from)-1).Draw(t, name)]
 }
+
+// session is the id of a session.
+func session(i int) string { return fmt.Sprint("s", i) }
 
 func (m *machine) session(t *rapid.T) (int, *mOwner) {
 	i := rapid.IntRange(0, len(m.owners)-1).Draw(t, "session")
@@ -109,7 +112,7 @@ func (m *machine) register(i, host int, takeover bool, named []string) {
 	token := fmt.Sprintf("token-%d-%d", i, host)
 	_, known := m.r.ByToken(token)
 	h, err := m.r.Register(registry.Registration{
-		Token: token, Agent: "agent", Session: fmt.Sprint(i), Scope: o.scope, Takeover: takeover, Leases: named,
+		Token: token, Agent: "agent", Session: session(i), Scope: o.scope, Takeover: takeover, Leases: named,
 	}, m.hosts[host])
 	if o.handle != "" && o.host >= 0 && o.host != host && !takeover && known != nil {
 		m.wantKind("register over a live host", err, "unauthorized")
@@ -228,7 +231,7 @@ func (m *machine) doKill(t *rapid.T) {
 
 func (m *machine) doPrune(t *rapid.T) {
 	keep := int64(rapid.IntRange(1, 4).Draw(t, "keep"))
-	_, _, err := m.r.Prune(registry.Retention{Tasks: keep, Lost: time.Hour})
+	_, _, err := m.r.Prune(registry.Retention{Tasks: keep, Lost: modelLost})
 	m.must(err)
 	ended := int64(0)
 	for _, task := range m.tasks {
@@ -246,7 +249,7 @@ func (m *machine) doPrune(t *rapid.T) {
 		if task.owner >= 0 {
 			o := m.owners[task.owner]
 			told := task.reported || task.notice == registry.Acked
-			protected = protected || !told && (o.host >= 0 || m.now().Sub(o.lostAt) <= time.Hour)
+			protected = protected || !told && (o.host >= 0 || m.now().Sub(o.lostAt) <= modelLost)
 		}
 		if !task.status.Terminal() || protected || ended < keep {
 			t.Fatalf("pruned %+v; %d ended left, %d to keep", task, ended, keep)

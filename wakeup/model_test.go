@@ -16,7 +16,8 @@ import (
 
 const (
 	modelLimit = 3
-	modelGrace = 8 * time.Hour
+	modelLost  = 5 * time.Minute // retention
+	modelGrace = 10 * time.Minute
 )
 
 // mOwner is a session of the model.

@@ -31,6 +31,8 @@ func main() {
 	if j == nil {
 		return // a spare that is not needed any more
 	}
+	// Should this program crash, the locked file says why.
+	_ = unix.Dup2(lock, 2)
 	k := &keeper{job: j, lock: lock, signals: signals, me: me}
 	if !k.start(jobFD) {
 		return

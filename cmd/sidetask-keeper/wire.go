@@ -61,8 +61,9 @@ type report struct {
 	Recorded bool `json:"recorded,omitempty"`
 }
 
-// alive is what a keeper writes into its locked file. No pid in it is trusted
-// before the start time fits.
+// alive is what a keeper writes into its locked file, a line each time that it
+// knows more; the last counts. What else is in the file a crash wrote. No pid in
+// it is trusted before the start time fits.
 type alive struct {
 	Format  int    `json:"format"`
 	Keeper  int    `json:"keeper"`
@@ -71,6 +72,7 @@ type alive struct {
 	Command int    `json:"command"`
 	Input   bool   `json:"input,omitempty"` // it takes input
 	Group   string `json:"group,omitempty"` // the command's control group
+	GraceMs int64  `json:"graceMs"`         // of a stop that names none
 }
 
 // Why a keeper ended its command.

@@ -15,11 +15,22 @@ import (
 // ErrNoDaemon says that nobody listens on the socket.
 var ErrNoDaemon = errors.New("no sidetask daemon is running")
 
+// errCrashed says of an [ErrNoDaemon] that the daemon did not end in order: one
+// that does takes its socket away.
+var errCrashed = errors.New("its socket is still there")
+
 // noDaemon is [ErrNoDaemon] with the socket and the next step.
-type noDaemon struct{ socket string }
+type noDaemon struct {
+	socket  string
+	crashed bool
+}
 
 func (e *noDaemon) Error() string { return fmt.Sprintf("%v at %s", ErrNoDaemon, e.socket) }
-func (e *noDaemon) Unwrap() error { return ErrNoDaemon }
+
+// Is reports whether target is [ErrNoDaemon], or errCrashed where that is so.
+func (e *noDaemon) Is(target error) bool {
+	return target == ErrNoDaemon || e.crashed && target == errCrashed
+}
 
 // Hint is the line that says what to do.
 func (e *noDaemon) Hint() string {
@@ -64,13 +75,13 @@ func explain(socket string, err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.Is(err, fs.ErrNotExist):
-		return &noDaemon{socket}
+		return &noDaemon{socket: socket}
 	case errors.Is(err, syscall.ECONNREFUSED):
 		// A file that is no socket refuses, too.
 		if info, statErr := os.Lstat(socket); statErr == nil && info.Mode()&fs.ModeSocket == 0 {
 			return fmt.Errorf("%s is in the way: it is not a socket; move it away, or set SIDETASK_SOCKET", socket)
 		}
-		return &noDaemon{socket}
+		return &noDaemon{socket: socket, crashed: true}
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("the socket %s may not be used: it belongs to another user; set SIDETASK_SOCKET or XDG_RUNTIME_DIR", socket)
 	}

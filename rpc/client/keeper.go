@@ -17,6 +17,9 @@ type KeeperOptions struct {
 	// calls wait until it has returned. An error ends that connection, and the
 	// next try follows later. It must not call the Keeper.
 	OnConnect func(ctx context.Context, c *Client) error
+	// Revive starts a daemon again that crashed under the connection, so that
+	// what it was to tell is told. One that was stopped stays so.
+	Revive bool
 }
 
 // Pauses after a connection that could not be made usable. Waiting for a daemon
@@ -144,9 +147,9 @@ func (k *Keeper) Close() error {
 // run connects, again and again, until ctx ends.
 func (k *Keeper) run(ctx context.Context) {
 	defer k.set(nil, net.ErrClosed)
-	start, pause := false, firstPause
+	start, served, pause := false, false, firstPause
 	for ctx.Err() == nil {
-		c, err := k.connect(ctx, start)
+		c, err := k.connect(ctx, start, served && k.options.Revive)
 		start = false
 		if err != nil {
 			k.set(nil, err)
@@ -161,7 +164,7 @@ func (k *Keeper) run(ctx context.Context) {
 			pause = min(2*pause, lastPause)
 			continue
 		}
-		pause = firstPause
+		served, pause = true, firstPause
 		k.set(c, nil)
 		select {
 		case <-k.nudge: // what it asked for is here
@@ -176,10 +179,11 @@ func (k *Keeper) run(ctx context.Context) {
 	}
 }
 
-// connect makes one usable connection. Unless start says to start a daemon, it
-// waits for one, or for somebody to call Start.
-func (k *Keeper) connect(ctx context.Context, start bool) (*Client, error) {
-	conn, err := k.reach(ctx, start)
+// connect makes one usable connection. Unless start says to start a daemon, or
+// revive does and the last one crashed, it waits for one, or for somebody to call
+// Start.
+func (k *Keeper) connect(ctx context.Context, start, revive bool) (*Client, error) {
+	conn, err := k.reach(ctx, start, revive)
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +200,7 @@ func (k *Keeper) connect(ctx context.Context, start bool) (*Client, error) {
 	return c, nil
 }
 
-func (k *Keeper) reach(ctx context.Context, start bool) (net.Conn, error) {
+func (k *Keeper) reach(ctx context.Context, start, revive bool) (net.Conn, error) {
 	if start {
 		return reach(ctx, k.options.Options)
 	}
@@ -205,6 +209,9 @@ func (k *Keeper) reach(ctx context.Context, start bool) (net.Conn, error) {
 		return conn, err
 	}
 	k.set(nil, err)
+	if revive && errors.Is(err, errCrashed) {
+		return reach(ctx, k.options.Options)
+	}
 	conn, err = k.awaitOrNudge(ctx)
 	if conn != nil || err != nil {
 		return conn, err

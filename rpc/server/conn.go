@@ -103,7 +103,7 @@ func (c *conn) read() error {
 		}
 		switch {
 		case refused != nil:
-			c.push(&call{id: m.id, refuse: refused})
+			c.push(&call{id: m.id, refuse: refused, size: callBytes})
 		case m.answer:
 			c.answered(m)
 		case m.id == nil && m.method == rpc.NotifyCancelRequest:
@@ -111,7 +111,7 @@ func (c *conn) read() error {
 		case m.id == nil && m.method == rpc.NotifyToolsDelivered:
 			c.confirm(m.params)
 		default:
-			c.push(&call{id: m.id, method: m.method, params: m.params, size: len(data)})
+			c.push(&call{id: m.id, method: m.method, params: m.params, size: callBytes + len(data)})
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 // Daemon is what the server cannot do itself: it is the process that is
 // looked at, stopped, restarted.
 type Daemon interface {
-	// Status is daemon/status, but for Clients, which the server fills in.
+	// Status is daemon/status, but for Clients and Config, which the server fills in.
 	Status(ctx context.Context) (rpc.DaemonStatus, error)
 	// Stop asks the daemon to end and returns at once. nil: as daemon.onStop says.
 	Stop(keepTasks *bool)

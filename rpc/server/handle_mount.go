@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -30,16 +31,27 @@ func (c *conn) letGo() {
 	c.mu.Unlock()
 }
 
-func mountAttach(c *call, p rpc.MountAttach) (any, error) {
+// mountParams is [rpc.MountAttach] with the settings as they came: they are read
+// as strictly as those of the file.
+type mountParams struct {
+	Scope    string          `json:"scope"`
+	Settings json.RawMessage `json:"settings"`
+}
+
+func mountAttach(c *call, p mountParams) (any, error) {
 	at, err := scope.Parse(p.Scope)
 	if err != nil {
 		return nil, rpc.Errorf(rpc.CodeInvalidParams, "%s", err)
+	}
+	settings, err := config.ParseOverrides(p.Settings)
+	if err != nil {
+		return nil, rpc.Errorf(rpc.CodeInvalidParams, "invalid params: %s", err)
 	}
 	conn := c.conn
 	if err := conn.hold(); err != nil {
 		return nil, err
 	}
-	id, detach, err := conn.server.engine.Live.Attach(at, config.Overrides(p.Settings), func(reason string) {
+	id, detach, err := conn.server.engine.Live.Attach(at, settings, func(reason string) {
 		conn.server.log.Info("a mount of a connection is detached", "scope", at, "reason", reason)
 	})
 	if err != nil {

@@ -209,6 +209,8 @@ func (c *conn) follow(ctx context.Context, sub *registry.Subscription, by regist
 		switch {
 		case ctx.Err() != nil:
 			return
+		case !errors.Is(err, registry.ErrLagged) && err != nil:
+			return // the daemon ends
 		case err != nil: // it can only subscribe again, and hears what is missing
 			c.server.log.Warn("a subscriber was too slow and is disconnected", "client", c.describe().Name, "error", err)
 			c.cancel()

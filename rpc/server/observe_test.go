@@ -221,6 +221,10 @@ func TestMounts(t *testing.T) {
 	if err := c.try("mount/attach", args{"scope": "/x"}, nil); err == nil {
 		t.Error("two mounts at one scope")
 	}
+	err := c.try("mount/attach", args{"scope": "/z", "settings": args{"waitTimeoutms": 1}}, nil)
+	if err == nil || !strings.Contains(err.Error(), `did you mean "waitTimeoutMs"?`) {
+		t.Errorf("a key that there is not: %v", err)
+	}
 	if err := c.try("mount/attach", args{"scope": "/z", "settings": args{"waitTimeoutMs": 0}}, nil); err == nil {
 		t.Error("a wait of 0 ms")
 	}

@@ -77,7 +77,7 @@ func TestReadAhead(t *testing.T) {
 		_, _ = io.WriteString(p.nc, b.String())
 	}()
 	c := w.conn()
-	if err := c.await(t.Context(), func() bool { return c.pendingBytes > maxPendingBytes-100 }); err != nil {
+	if err := c.await(t.Context(), func() bool { return c.pendingBytes > maxPendingBytes-2*callBytes }); err != nil {
 		t.Fatal(err)
 	}
 	c.mu.Lock()
@@ -96,6 +96,32 @@ func TestReadAhead(t *testing.T) {
 	for i := range calls {
 		p.want(ok(fmt.Sprint(i)))
 	}
+}
+
+// TestReadAheadOfMistakes: what is no request is answered in its turn, and so is
+// read ahead to the same bound.
+func TestReadAheadOfMistakes(t *testing.T) {
+	w := newWire(t, config.Limits{}, deadMan)
+	p := w.dial()
+	p.send(`{"jsonrpc":"2.0","id":"first","method":"block"}`)
+	<-w.blocking
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		_, _ = io.WriteString(p.nc, strings.Repeat("1 ", 1<<20)) // it ends with the connection
+	}()
+	c := w.conn()
+	if err := c.await(t.Context(), func() bool { return len(c.pending) >= maxPendingBytes/callBytes }); err != nil {
+		t.Fatal(err)
+	}
+	c.mu.Lock()
+	if len(c.pending) > maxPendingBytes/callBytes {
+		t.Errorf("%d mistakes are read ahead", len(c.pending))
+	}
+	c.mu.Unlock()
+	_ = p.nc.Close()
+	close(w.release)
+	<-sent
 }
 
 // TestCloseIsBounded: waits are aborted and answered, a client that takes

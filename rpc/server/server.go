@@ -27,6 +27,9 @@ const (
 	slowClient = 30 * time.Second
 	// maxPendingBytes of requests (or one) are read ahead; then reading pauses.
 	maxPendingBytes = 1 << 20
+	// callBytes is what a request costs beside its text: a client may send a great
+	// many very short ones, and what is no request at all has an answer, too.
+	callBytes = 512
 	// maxHeld bounds subscriptions, policies and mounts together of one connection.
 	maxHeld = 256
 	// maxHosted bounds the owners of one connection.

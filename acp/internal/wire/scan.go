@@ -23,14 +23,6 @@ type Envelope struct {
 // Request reports whether the message is a request: a method with an id.
 func (e Envelope) Request() bool { return !e.Method.Absent() && !e.ID.Absent() }
 
-// Notification reports whether the message is a method without an id.
-func (e Envelope) Notification() bool { return !e.Method.Absent() && e.ID.Absent() }
-
-// Response reports whether the message answers a request.
-func (e Envelope) Response() bool {
-	return e.Method.Absent() && !e.ID.Absent() && (!e.Result.Absent() || !e.Error.Absent())
-}
-
 // Scan finds the envelope in a line. ok is false for anything but one whole
 // JSON object; what lies deeper than its members is only balanced, not checked.
 func Scan(line []byte) (e Envelope, ok bool) {
