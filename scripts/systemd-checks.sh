@@ -300,6 +300,7 @@ check_repair() {
   want "... with the command for it" "reset-failed 'sidetask\.\*'" "$out"
   id=$(only run -c 'while echo tick; do sleep 0.1; done')
   want "... a client starts a daemon instead" '"supervisor": "autostart"' "$(st status --json)"
+  want "... doctor says that, too" 'is not the service' "$(st doctor)"
   user rm -r "$home/.config/systemd/user/$service.d"
   want "install --systemd repairs it" 'the daemon runs as a service' "$(st install --systemd)"
   goes_on "... with the task" "$id"
