@@ -152,6 +152,7 @@ func (d *doctor) daemon(ctx context.Context) {
 		d.ok("daemon", "none runs; the next command starts it")
 		return
 	}
+	d.status = status
 	d.ok("daemon", "pid %d, version %s, %s", status.PID, status.Version, status.Supervisor)
 	switch {
 	case client.Newer(version(), status.Version):
