@@ -145,7 +145,7 @@ func (p *proxy) update(line []byte, e wire.Envelope) {
 	p.toEditor(changed(line, out), out)
 	switch kind {
 	case "tool_call", "agent_message_chunk", "agent_thought_chunk":
-		p.step(s, turn.Activity{Speech: true})
+		p.step(s, turn.Activity{Speech: s.loading == 0}) // of a replay it is no answer
 	case "tool_call_update", "plan":
 		p.step(s, turn.Activity{})
 	case "state_update":

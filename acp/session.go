@@ -28,6 +28,7 @@ type session struct {
 	unsettled  map[string]rpc.InboxAck // leases whose ack or release the daemon has not confirmed
 	acking     map[string]string       // method by lease, of the same
 	onBind     func()                  // lets the held response go
+	into       *session                // lives already: this is only its next token (load, resume)
 
 	machine *turn.Machine
 	running bool // events are being worked off
@@ -35,7 +36,16 @@ type session struct {
 	timers  [turn.Timers]timer
 
 	cards   cards
-	loading bool // a session/load of it is open: old cards come again
+	loading int // open loads and resumes of it: old cards come again
+}
+
+// self is the session that lives: a load or resume of one that is open already
+// brings a new token and owner, and nothing else.
+func (s *session) self() *session {
+	if s.into != nil {
+		return s.into
+	}
+	return s
 }
 
 // timer is one timer of a session. Updates move deadline on; the running

@@ -78,10 +78,12 @@ func (w *world) do(a Action) {
 		}
 		w.prompts[a.Ref] = "done"
 	case Refuse:
-		if w.prompts[a.Ref] != "sent" || w.atAgent[a.Ref] {
-			w.t.Fatalf("prompt %d refused though %s", a.Ref, w.prompts[a.Ref])
+		if !slices.Contains(w.order, a.Ref) {
+			w.t.Fatalf("message %d refused, which does not wait", a.Ref)
 		}
-		w.prompts[a.Ref] = "done"
+		if w.isPrompt[a.Ref] {
+			w.prompts[a.Ref] = "done"
+		}
 		w.order = slices.DeleteFunc(w.order, func(r Ref) bool { return r == a.Ref })
 	case Interrupt:
 		if len(w.ownAt) == 0 && !w.inTurn {
