@@ -86,6 +86,22 @@ func (c *call) waits() error {
 	return nil
 }
 
+// letInAfter is waits for a call that mostly takes a moment: the next request is
+// let in when it takes longer, and where too many wait already it is not. The
+// handler calls settled before it returns.
+func (c *call) letInAfter(moment time.Duration) (settled func()) {
+	if c.waiting {
+		return func() {}
+	}
+	let := make(chan bool, 1)
+	timer := time.AfterFunc(moment, func() { let <- c.conn.letNextIn() })
+	return func() {
+		if !timer.Stop() {
+			c.waiting = <-let
+		}
+	}
+}
+
 // report hands over what becomes final when the answer has been delivered.
 func (c *call) report(receipt *registry.Receipt) {
 	if receipt != nil {
