@@ -124,8 +124,12 @@ func stopResult(reason string) turn.Result {
 // the agent's state.
 func (p *proxy) update(line []byte, e wire.Envelope) {
 	s := p.sessionOf(line, e)
+	if s == nil {
+		p.toEditor("", line)
+		return
+	}
 	u, ok := wire.Get(line, e.Params, "update")
-	if s == nil || !ok {
+	if !ok {
 		p.toEditor("", line)
 		return
 	}

@@ -36,6 +36,12 @@ type kept struct {
 	watchers sync.WaitGroup
 }
 
+// Await waits for a connection.
+func (k *kept) Await(ctx context.Context) error {
+	_, err := k.Client(ctx)
+	return err
+}
+
 // Close ends the connection and waits for all that belongs to it.
 func (k *kept) Close() error {
 	err := k.Keeper.Close()

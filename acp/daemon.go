@@ -13,6 +13,7 @@ import (
 // link is what is known of the daemon.
 type link struct {
 	up      bool // owners are registered and calls go out
+	awaited bool // somebody waits to say that there is none
 	number  int  // of the connection
 	peer    rpc.Peer
 	pending map[string]bool // bells of handles not known yet
@@ -46,6 +47,30 @@ func (p *proxy) needDaemon() {
 		p.daemon = p.o.Connect(Hooks{Connected: p.connected, Lost: p.lost, Handle: p.handle})
 	}
 	p.daemon.Start()
+	if p.link.up || p.link.awaited {
+		return
+	}
+	p.link.awaited = true
+	p.background.start(func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, callTime)
+		defer cancel()
+		err := p.daemon.Await(ctx)
+		p.post(func() {
+			p.link.awaited = false
+			if err != nil {
+				p.logf("no daemon, so no background tasks yet; the agent works on without: %s", explained(err))
+			}
+		})
+	})
+}
+
+// explained is an error with what to do about it.
+func explained(err error) string {
+	var hint interface{ Hint() string }
+	if errors.As(err, &hint) && hint.Hint() != "" {
+		return err.Error() + "; " + hint.Hint()
+	}
+	return err.Error()
 }
 
 // call queues a call for a session.

@@ -90,7 +90,11 @@ func (p *proxy) arrived(in *inlet, b batch) {
 	for _, l := range b.lines {
 		p.gaps.Add(l)
 	}
-	in.rest = append(in.rest, b.lines...)
+	if in.rest == nil {
+		in.rest = b.lines
+	} else {
+		in.rest = append(in.rest, b.lines...)
+	}
 }
 
 // mayReadEditor: what the editor says becomes lines to the agent, lines that

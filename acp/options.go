@@ -46,6 +46,9 @@ type Daemon interface {
 	// Start says that a daemon is needed now: where there is none, one is
 	// started. It does not wait.
 	Start()
+	// Await waits for a connection; when ctx ends first, or there can be none,
+	// the error says why. One with a method Hint says what to do, too.
+	Await(ctx context.Context) error
 	Close() error
 }
 

@@ -66,6 +66,9 @@ func (d *daemon) CheckRestart(ctx context.Context, executable string) error {
 	ctx, cancel := context.WithTimeout(ctx, versionTime)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, executable, "version").Output()
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return rpc.Errorf(rpc.CodeShuttingDown, "the daemon is being restarted already")
+	}
 	if err != nil || !strings.HasPrefix(string(out), "sidetask ") {
 		return fmt.Errorf("%s is no sidetask that runs here (%q, %v): the daemon goes on as it is", executable, firstLine(out), err)
 	}

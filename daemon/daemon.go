@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"time"
 
 	"sidetask/config"
 	"sidetask/paths"
-	"sidetask/rpc/server"
 	"sidetask/systemd"
 )
 
@@ -59,19 +57,17 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	listener, err := d.listen()
+	socket, err := listen(o.Paths.Socket, o.Service)
 	if err != nil {
 		return errors.Join(err, d.close(ctx, false))
 	}
 	serving = true
-	next, err := d.serve(ctx, listener)
+	next, err := d.serve(ctx, socket)
 	switch {
 	case err == nil && next != nil:
 		err = d.replace(next, locked)
-	case err == nil && !o.Service.Supervised():
-		// A daemon that ended in order leaves no socket: one that is there and
-		// refuses says that it crashed, and whoever was connected starts another.
-		err = os.Remove(o.Paths.Socket)
+	case err == nil:
+		err = socket.remove()
 	}
 	if err != nil {
 		log.Error("the daemon ended", "error", err)
@@ -118,18 +114,6 @@ func configure(o *Options) (*config.Live, *logger, error) {
 	}
 	log.follow(live.Current().Log)
 	return live, log, nil
-}
-
-// listen takes the socket that the service manager holds, or that this
-// program's former self left open, or makes one.
-func (d *daemon) listen() (*net.UnixListener, error) {
-	for _, inherited := range d.options.Service.Listeners(systemd.ListenerName) {
-		if unix, ok := inherited.(*net.UnixListener); ok {
-			unix.SetUnlinkOnClose(false)
-			return unix, nil
-		}
-	}
-	return server.Listen(d.options.Paths.Socket, paths.Private)
 }
 
 // closeTime bounds what is left to do at the end: answers to write, drains.

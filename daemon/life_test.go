@@ -221,3 +221,22 @@ func TestCrashIsRevivedStopIsNot(t *testing.T) {
 	w.start(w.dial(), "true") // a person's command starts one
 	<-connected               // and the host finds it
 }
+
+// A socket whose file or folder is taken away under a living daemon comes back
+// (FIELD: cleaners of /tmp, logouts that empty /run/user).
+func TestSocketComesBack(t *testing.T) {
+	w := newWorld(t)
+	w.dial()
+	pid := w.pid()
+	for what, remove := range map[string]string{"the file": w.paths.Socket, "its folder": filepath.Dir(w.paths.Socket)} {
+		if err := os.RemoveAll(remove); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := w.command("run", "true").CombinedOutput(); err != nil {
+			t.Fatalf("%s was removed: %v\n%s%s", what, err, out, w.log())
+		}
+		if w.pid() != pid {
+			t.Errorf("%s was removed: another daemon answers", what)
+		}
+	}
+}

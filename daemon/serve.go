@@ -15,7 +15,7 @@ import (
 
 // serve is the daemon's life. It returns when everything is closed; next is
 // the program that is to replace this one, or nil.
-func (d *daemon) serve(ctx context.Context, listener *net.UnixListener) (next *successor, err error) {
+func (d *daemon) serve(ctx context.Context, socket *socket) (next *successor, err error) {
 	signals := make(chan os.Signal, 8)
 	// SIGPIPE: a supervisor that closes our output must not end us. SIGHUP is a
 	// reload, also while we stop. Notify also resets what was ignored when we
@@ -26,19 +26,24 @@ func (d *daemon) serve(ctx context.Context, listener *net.UnixListener) (next *s
 	running, stop := context.WithCancel(ctx)
 	var group sync.WaitGroup
 	accepted := make(chan error, 1)
-	group.Go(func() { accepted <- d.server.Serve(listener) })
+	group.Go(func() { accepted <- d.server.Serve(socket.listener()) })
+	group.Go(func() {
+		d.guard(running, socket, func(another *net.UnixListener) {
+			group.Go(func() { _ = d.server.Serve(another) }) // ends when the server is closed
+		})
+	})
 	group.Go(func() { d.watchConfig(running) })
 	group.Go(func() { d.maintain(running) })
-	group.Go(func() { d.watchdog(running, listener) })
+	group.Go(func() { d.watchdog(running, socket) })
 	d.announce()
 
 	end := d.await(ctx, signals, accepted)
 	if end.next != "" {
-		socket, err := listener.File() // before the server closes its own
+		file, err := socket.listener().File() // before the server closes its own
 		if err != nil {
 			end = end.failed(err)
 		} else {
-			next = &successor{executable: end.next, socket: socket}
+			next = &successor{executable: end.next, socket: file}
 		}
 	}
 	err = d.closeSupervised(ctx, end)

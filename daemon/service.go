@@ -12,11 +12,11 @@ import (
 
 // watchdog feeds the manager's watchdog for as long as the daemon is well. The
 // status line rides along, so that it is never older than that.
-func (d *daemon) watchdog(ctx context.Context, listener *net.UnixListener) {
+func (d *daemon) watchdog(ctx context.Context, socket *socket) {
 	var told string
 	d.options.Service.Watch(ctx, d.log.Logger, func(ctx context.Context) error {
 		d.registry.Counts() // it answers, or this never returns
-		if err := answers(ctx, listener.Addr().String()); err != nil {
+		if err := answers(ctx, socket.path); err != nil {
 			return err
 		}
 		if line := d.statusLine(); line != told {

@@ -57,18 +57,26 @@ func asked(ctx context.Context, err error) error {
 }
 
 // Cancel asks the keeper to end the command's whole tree: TERM now, KILL after
-// the grace. It returns at once, and asking again changes nothing (T198). A
-// keeper whose socket was swept away is asked by signal.
+// the grace. It returns at once, and asking again changes nothing (T198). As long
+// as the grace is the one that the keeper knows, a signal says it all: it costs a
+// hundredth of a talk on the socket, which counts when thousands are killed.
 func (p *Producer) Cancel(ctx context.Context, row registry.Row, _ *string) error {
+	p.checkSurvivors(row)
+	if k, ok := p.find(row); ok && k.graceMs == p.settings().StopGraceMs {
+		return p.signalKeeper(row)
+	}
 	_, err := p.stopTree(ctx, row)
 	return err
 }
 
 // EndLeftovers ends what the ended command left running.
 func (p *Producer) EndLeftovers(row registry.Row) (int, error) {
+	p.checkSurvivors(row)
 	return p.stopTree(context.Background(), row)
 }
 
+// stopTree asks on the socket, with the grace of now, and says how many processes
+// there were. A keeper whose socket was swept away is asked by signal.
 func (p *Producer) stopTree(ctx context.Context, row registry.Row) (int, error) {
 	k, ok := p.find(row)
 	if !ok {
@@ -81,16 +89,27 @@ func (p *Producer) stopTree(ctx context.Context, row registry.Row) (int, error) 
 	if err == nil {
 		return a.Processes, nil
 	}
-	// The number may be another file's by now if the keeper has just ended.
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if _, ok := p.kept[row]; !ok {
-		return 0, nil
-	}
-	if signalErr := terminate(k.pidfd); signalErr != nil {
-		return 0, fmt.Errorf("stop the command: %w", errors.Join(err, signalErr))
+	if signalErr := p.signalKeeper(row); signalErr != nil {
+		return 0, errors.Join(err, signalErr)
 	}
 	return max(k.leftovers, 1), nil
+}
+
+// signalKeeper asks a keeper by SIGTERM to stop its command. One that has ended
+// has nothing left to stop.
+func (p *Producer) signalKeeper(row registry.Row) error {
+	// With the lock: the descriptor is closed and may be another file's as soon as
+	// the task is not kept any more.
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k, ok := p.kept[row]
+	if !ok || ended(k.pidfd) {
+		return nil
+	}
+	if err := terminate(k.pidfd); err != nil {
+		return fmt.Errorf("stop the command: %w", err)
+	}
+	return nil
 }
 
 // Write gives input to a command that was started with stdin or a terminal, and

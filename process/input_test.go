@@ -1,6 +1,7 @@
 package process
 
 import (
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
@@ -187,6 +188,56 @@ func TestKillTwice(t *testing.T) {
 		t.Errorf("killed after %v, before the grace was over", took)
 	}
 	<-stop
+}
+
+// TestSurvivors: what lives when a kill should be over is named.
+func TestSurvivors(t *testing.T) {
+	w := newWorld(t)
+	w.end()
+	told := make(chan string, 10)
+	w.log = slog.New(slog.NewTextHandler(lines(told), nil))
+	w.begin()
+	w.settings.StopGraceMs = 1_000_000
+	w.p.survivors = -999_900 * time.Millisecond // within the grace: nothing outlives a KILL at will
+	task := w.start("trap '' TERM; bash -c 'echo ready; exec -a stubborn sleep 1000'; sleep 1000")
+	w.until(task, "ready")
+	if _, _, err := w.registry.Kill(w.context(), registry.AsOperator(), task.ID, nil); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case line := <-told:
+		if !strings.Contains(line, "do not end") || !strings.Contains(line, "sleep (") || !strings.Contains(line, "bash (") {
+			t.Errorf("told %q", line)
+		}
+	case <-time.After(patience):
+		t.Error("nothing was told")
+	}
+}
+
+type lines chan string
+
+func (l lines) Write(p []byte) (int, error) {
+	l <- string(p)
+	return len(p), nil
+}
+
+// TestChangedGrace: a kill has the grace that is in force now, not that of the
+// command's start.
+func TestChangedGrace(t *testing.T) {
+	w := newWorld(t)
+	w.settings.StopGraceMs = 1_000_000
+	task := w.start("trap '' TERM; echo ready; while :; do sleep 0.05; done")
+	w.until(task, "ready")
+	if err := w.p.Cancel(t.Context(), task.Row, nil); err != nil { // with the old one, for long
+		t.Fatal(err)
+	}
+	w.settings.StopGraceMs = 0
+	if _, _, err := w.registry.Kill(w.context(), registry.AsOperator(), task.ID, nil); err != nil {
+		t.Fatal(err)
+	}
+	if ended := w.wait(task); ended.Signal != "SIGKILL" {
+		t.Errorf("ended by %q", ended.Signal)
+	}
 }
 
 // TestSocketSwept: a keeper whose control socket was deleted, with its folder (a

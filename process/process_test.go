@@ -1,6 +1,8 @@
 package process
 
 import (
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -175,6 +177,71 @@ func TestRestart(t *testing.T) {
 		t.Errorf("ended %d leftovers, %v", n, err)
 	}
 	w.gone(stray)
+}
+
+// TestStateDeleted: somebody deletes the state folders under a running command.
+// It goes on, later output is kept, and its end is told.
+func TestStateDeleted(t *testing.T) {
+	w := newWorld(t)
+	w.settings.SpoolBytes, w.settings.KeepHeadBytes = 1<<20, 1000
+	dir := t.TempDir()
+	task := w.start("echo begin; while [ ! -e go ]; do sleep 0.01; done; seq 1 50000; exit 3", func(s *Spec) { s.Cwd = dir })
+	w.until(task, "begin")
+	for _, gone := range []string{w.paths.Tasks(), w.paths.Exits()} {
+		if err := os.RemoveAll(gone); err != nil {
+			t.Fatal(err)
+		}
+	}
+	touch(t, dir, "go")
+	w.is(w.wait(task), registry.Completed, "exit code: 3")
+	if text := w.read(task); !strings.HasSuffix(text, "\n49999\n50000\n") {
+		t.Errorf("read %q", text[max(0, len(text)-30):])
+	}
+}
+
+// TestPowerCut: what lies on disk of a task whose commits a power cut took is
+// deleted, and its row and id are not given again (T21).
+func TestPowerCut(t *testing.T) {
+	w := newWorld(t)
+	w.wait(w.start("true"))
+	w.end()
+	stray := filepath.Join(w.paths.Tasks(), "9")
+	for _, dir := range []string{stray, filepath.Join(stray, outDir)} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	touch(t, stray, "lock")
+	touch(t, w.paths.Exits(), "9")
+	w.begin()
+	if _, err := os.Stat(stray); !os.IsNotExist(err) {
+		t.Errorf("the folder of a task that nobody knows is still there: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(w.paths.Exits(), "9")); !os.IsNotExist(err) {
+		t.Errorf("its record is still there: %v", err)
+	}
+	if next := w.wait(w.start("true")); next.Row <= 9 || next.ID == "bash-2" {
+		t.Errorf("the next task is %s of row %d, want new numbers behind all that may have been given", next.ID, next.Row)
+	}
+}
+
+// TestOutcome pins the texts of ends that depend on the machine (T191).
+func TestOutcome(t *testing.T) {
+	for want, e := range map[string]exit{
+		"killed, signal: SIGSEGV (core dumped)":                           {Signal: 11, Core: true},
+		"killed, exit code: 0":                                            {Cause: causeStop},
+		"killed, timed out after 5 ms":                                    {Cause: causeTimeout, TimeoutMs: 5, Code: 1},
+		"completed, exit code: 1, 7 bytes of output could not be written": {Code: 1, Dropped: 7},
+		"failed, spawn failed: /x: exec format error":                     {SpawnError: "/x: exec format error"},
+		"failed, out of memory":                                           {OutOfMemory: true, Signal: 9},
+		"completed, exit code: 0":                                         {OutOfMemory: true},
+		"killed, signal: SIGKILL":                                         {OutOfMemory: true, Signal: 9, Cause: causeStop},
+	} {
+		o := e.outcome()
+		if got := string(o.Status) + ", " + *o.Detail; got != want {
+			t.Errorf("%+v ended %q, want %q", e, got, want)
+		}
+	}
 }
 
 // lost checks the end of a task whose keeper was killed while no daemon ran. The

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"time"
 
 	"sidetask/paths"
 	"sidetask/registry"
@@ -35,18 +36,19 @@ type Options struct {
 
 // Producer runs commands. It implements [registry.Producer].
 type Producer struct {
-	registry *registry.Registry
-	paths    paths.Paths
-	keeper   string
-	socket   string
-	settings func() Settings
-	groups   Groups
-	log      *slog.Logger
-	waiting  int64 // see waitingMs
-	watcher  *spool.Watcher
-	exits    <-chan struct{} // the folder of exit records changed; nil where we poll
-	pids     *pids
-	spare    *spares
+	registry  *registry.Registry
+	paths     paths.Paths
+	keeper    string
+	socket    string
+	settings  func() Settings
+	groups    Groups
+	log       *slog.Logger
+	waiting   int64         // see waitingMs
+	survivors time.Duration // see survivorsAfter
+	watcher   *spool.Watcher
+	exits     <-chan struct{} // the folder of exit records changed; nil where we poll
+	pids      *pids
+	spare     *spares
 
 	done sync.WaitGroup // the goroutines that tell of ends
 	stop chan struct{}  // closed by Close
@@ -59,16 +61,18 @@ type Producer struct {
 // kept is a task whose keeper lives: a running one, or an ended one with
 // leftovers. What changes is guarded by the producer's mu.
 type kept struct {
-	row    registry.Row
-	pidfd  int // of the keeper
-	input  bool
-	keeper int // pids, for display only
-	pid    int
-	group  string // folder of the command's control group; "" = none
+	row     registry.Row
+	pidfd   int // of the keeper
+	input   bool
+	keeper  int // pids, for display only
+	pid     int
+	group   string // folder of the command's control group; "" = none
+	graceMs int64  // that a stop by signal has
 
 	ended     bool
 	leftovers int
 
+	check   *time.Timer   // runs after a kill; nil before
 	settled chan struct{} // closed when the end has been handed to the registry
 	gone    chan struct{} // closed when the keeper has ended, and all leftovers with it
 }
@@ -90,16 +94,17 @@ func Open(o Options) (*Producer, error) {
 		o.Socket = o.Paths.Socket
 	}
 	p := &Producer{
-		registry: o.Registry,
-		paths:    o.Paths,
-		keeper:   o.Keeper,
-		socket:   o.Socket,
-		settings: o.Settings,
-		groups:   o.Groups,
-		log:      o.Log,
-		waiting:  waitingMs,
-		stop:     make(chan struct{}),
-		kept:     make(map[registry.Row]*kept),
+		registry:  o.Registry,
+		paths:     o.Paths,
+		keeper:    o.Keeper,
+		socket:    o.Socket,
+		settings:  o.Settings,
+		groups:    o.Groups,
+		log:       o.Log,
+		waiting:   waitingMs,
+		survivors: survivorsAfter,
+		stop:      make(chan struct{}),
+		kept:      make(map[registry.Row]*kept),
 	}
 	if err := paths.CheckSocket(p.control(1 << 40)); err != nil {
 		return nil, fmt.Errorf("keepers' control sockets: %w", err)
@@ -159,6 +164,7 @@ func (p *Producer) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, k := range p.kept {
+		k.stopCheck()
 		closeFD(k.pidfd)
 	}
 	p.kept = nil

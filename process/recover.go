@@ -26,8 +26,7 @@ func (p *Producer) Recover() error {
 	for row := range rows {
 		p.adoptLeftovers(row)
 	}
-	p.removeUnknown(rows)
-	return nil
+	return p.removeUnknown(rows)
 }
 
 // recoverTask decides by the lock first, then by the record: a keeper that ends
@@ -147,7 +146,7 @@ func (p *Producer) adopt(row registry.Row, a alive) bool {
 		return false
 	}
 	err = p.track(&kept{
-		row: row, pidfd: pidfd, keeper: a.Keeper, pid: a.Command, input: a.Input, group: a.Group,
+		row: row, pidfd: pidfd, keeper: a.Keeper, pid: a.Command, input: a.Input, group: a.Group, graceMs: a.GraceMs,
 		settled: make(chan struct{}), gone: make(chan struct{}),
 	})
 	if err != nil {
@@ -214,13 +213,13 @@ func (p *Producer) bury(row registry.Row) {
 
 // removeUnknown deletes what lies on disk for rows that the registry does not
 // know: a start that a crash cut off, or a record of it. What lives is left
-// alone, and told of.
-func (p *Producer) removeUnknown(rows map[registry.Row]bool) {
+// alone, and told of. The registry hears of each, for after a power cut it may have
+// lost its last commits, and no row or id is used twice.
+func (p *Producer) removeUnknown(rows map[registry.Row]bool) error {
 	for _, dir := range []string{p.paths.Tasks(), p.paths.Exits()} {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
-			p.log.Warn("cannot look for what crashes left", "error", err)
-			continue
+			return fmt.Errorf("look for what crashes left: %w", err)
 		}
 		for _, entry := range entries {
 			n, err := strconv.ParseInt(entry.Name(), 10, 64)
@@ -228,9 +227,13 @@ func (p *Producer) removeUnknown(rows map[registry.Row]bool) {
 			if _, known := rows[row]; err != nil || known {
 				continue
 			}
+			if err := p.registry.Seen(row); err != nil {
+				return err
+			}
 			p.removeStray(row)
 		}
 	}
+	return nil
 }
 
 func (p *Producer) removeStray(row registry.Row) {

@@ -121,7 +121,7 @@ func (p *Producer) run(ctx context.Context, row registry.Row, j *job) (err error
 	j.Group = group
 	// Before the command can end: so that its end finds the task here.
 	err = p.track(&kept{
-		row: row, pidfd: k.pidfd, keeper: k.pid, input: j.Stdin || j.Cols > 0, group: group,
+		row: row, pidfd: k.pidfd, keeper: k.pid, input: j.Stdin || j.Cols > 0, group: group, graceMs: j.GraceMs,
 		settled: make(chan struct{}), gone: make(chan struct{}),
 	})
 	if err != nil {
@@ -169,6 +169,7 @@ func (p *Producer) untrack(row registry.Row) (*kept, bool) {
 	k, ok := p.kept[row]
 	if ok {
 		delete(p.kept, row)
+		k.stopCheck()
 		p.pids.remove(k.pidfd)
 	}
 	return k, ok

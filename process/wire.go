@@ -72,6 +72,7 @@ type alive struct {
 	Command int    `json:"command"`
 	Input   bool   `json:"input,omitempty"` // it takes input
 	Group   string `json:"group,omitempty"` // the command's control group
+	GraceMs int64  `json:"graceMs"`         // of a stop that names none
 }
 
 // Why a keeper ended its command.

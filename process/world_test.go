@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -57,6 +58,7 @@ type world struct {
 	paths    paths.Paths
 	keeper   string
 	watcher  *spool.Watcher // nil: the producer's own
+	log      *slog.Logger
 	registry *registry.Registry
 	p        *Producer
 }
@@ -124,6 +126,7 @@ func (w *world) open() error {
 		Socket:   w.socket(),
 		Settings: func() Settings { return w.settings },
 		watcher:  w.watcher,
+		Log:      w.log,
 	})
 	if err != nil {
 		return err

@@ -67,15 +67,15 @@ func (r *Registry) bindOnce(hash [32]byte, b Binding, host Host) (Handle, *owner
 	if err := known.takeable(host, b.Takeover); err != nil {
 		return "", nil, err
 	}
-	return known.Handle, nil, r.mergeLocked(known, o)
+	return known.Handle, nil, r.mergeLocked(known, o, o.host)
 }
 
 // mergeLocked moves everything of an unnamed owner to a named one, which gets
-// its host.
-func (r *Registry) mergeLocked(known, o *owner) error {
+// that host (or none).
+func (r *Registry) mergeLocked(known, o *owner, host Host) error {
 	t := r.transitionLocked()
 	next := known.OwnerRecord
-	if known.host != nil && known.host != o.host { // taken over
+	if known.host != nil && known.host != host { // taken over
 		next.Tokens = nil
 	}
 	for _, hash := range o.Tokens {
@@ -103,12 +103,8 @@ func (r *Registry) mergeLocked(known, o *owner) error {
 		w.by = known
 		known.waits[w] = true
 	}
-	if o.host != nil {
-		r.hostLocked(known, o.host)
-	} else {
-		known.host, known.lostAt, known.awayAt = nil, o.lostAt, o.awayAt
-		r.lost[known.Handle] = known
-	}
+	r.hostLocked(known, host)
+	known.lostAt, known.awayAt = o.lostAt, o.awayAt
 	known.env, known.note = o.env, o.note
 	signal(&o.bell) // who waited there looks again, at the new owner
 	signal(&o.settled)

@@ -115,3 +115,39 @@ func TestBindSameConnection(t *testing.T) {
 		t.Errorf("the token of before: %s, %v", got, err)
 	}
 }
+
+// TestRegisterBinds: a host whose register came through and whose bind did not
+// (the daemon ended in between) registers again with the name, and finds what
+// both owners have.
+func TestRegisterBinds(t *testing.T) {
+	w := newWorld(t)
+	named := w.owner("s")
+	old := w.start(AsOwner(named))
+	w.HostGone(w.host)
+	unnamed := w.register(Registration{Token: "t2", Agent: "agent"}, w.host)
+	own := w.start(AsOwner(unnamed))
+	w.restart()
+	other := &fakeHost{name: "other"}
+	w.register(Registration{Token: "token-s", Agent: "agent", Session: "s"}, other)
+	reg := Registration{Token: "t2", Agent: "agent", Session: "s"}
+	if _, err := w.Register(reg, w.host); !errors.Is(err, ErrUnauthorized) {
+		t.Errorf("over a live host: %v", err)
+	}
+	reg.Takeover = true
+	if h := w.register(reg, w.host); h != named {
+		t.Errorf("got %s, want %s", h, named)
+	}
+	if diff := cmp.Diff([]Handle{named}, other.heard()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{old.ID, own.ID}, ids(w.List(AsOwner(named), false))); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := w.ByToken("token-s"); !errors.Is(err, ErrOwnerGone) {
+		t.Errorf("the token of before: %v", err)
+	}
+	w.end(old)
+	w.end(own)
+	w.awaitQuiet()
+	w.consistent()
+}

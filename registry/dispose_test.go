@@ -54,15 +54,7 @@ func TestDispose(t *testing.T) {
 		if _, err := w.Start(t.Context(), c, spec(), func(Row) error { return nil }); !errors.Is(err, ErrOwnerGone) {
 			t.Errorf("a start while disposing: %v (T14)", err)
 		}
-		waited := make(chan Task)
-		go func() {
-			got, receipt, err := w.Wait(t.Context(), c, live.ID, 60_000)
-			receipt.Delivered()
-			if err != nil {
-				t.Error(err)
-			}
-			waited <- got
-		}()
+		waited := w.waits(c, live.ID)
 		synctest.Wait()
 		w.Settle(live.Row, Outcome{Status: Killed, Detail: text("signal: SIGTERM")})
 		if got := <-waited; got.Status != Killed {
@@ -72,19 +64,12 @@ func TestDispose(t *testing.T) {
 		if diff := cmp.Diff([]string{live.ID, stopped.ID}, <-disposed); diff != "" {
 			t.Error(diff)
 		}
-		for _, task := range []Task{live, stopped, ended} {
-			if _, err := w.Get(AsOperator(), task.ID); !errors.Is(err, ErrUnknownTask) || !w.fake.of(task.Row).removed {
-				t.Errorf("%s is still there: %v", task.ID, err)
-			}
-		}
-		if w.Facts(ended).Leftovers != 0 || len(w.fake.cancels(ended.Row)) != 0 {
-			t.Error("T76: an ended task: leftovers ended, nothing cancelled")
-		}
+		w.checkGone(h, live, stopped, ended)
 		if diff := cmp.Diff([]string{"owner disposed"}, w.fake.cancels(live.Row)); diff != "" {
 			t.Error(diff)
 		}
-		if diff := cmp.Diff(2, len(w.fake.cancels(stopped.Row))); diff != "" {
-			t.Error("a stopping task is cancelled again (T76)")
+		if len(w.fake.cancels(stopped.Row)) != 2 || len(w.fake.cancels(ended.Row)) != 0 || w.Facts(ended).Leftovers != 0 {
+			t.Error("T76: a stopping task is cancelled again; of an ended one the leftovers are ended")
 		}
 		if got := heard[len(heard)-1]; got != string(h)+" none" || len(heard) != 7 {
 			// 2 × stopping, 2 × (settled, done), 1 × gone
@@ -93,13 +78,38 @@ func TestDispose(t *testing.T) {
 		if w.get(foreign.ID).Status != Running || len(w.rung()) != 0 {
 			t.Error("another owner's task was touched, or somebody was rung (T70, T78)")
 		}
-		if _, err := w.ByToken("token-s"); !errors.Is(err, ErrOwnerGone) {
-			t.Errorf("its token: %v", err)
-		}
-		if _, err := w.Dispose(t.Context(), h, ""); !errors.Is(err, ErrOwnerGone) {
-			t.Errorf("a second disposal: %v", err)
-		}
 	})
+}
+
+// waits begins a wait whose answer is delivered.
+func (w *world) waits(c Caller, id string) chan Task {
+	waited := make(chan Task)
+	go func() {
+		got, receipt, err := w.Wait(w.t.Context(), c, id, 60_000)
+		receipt.Delivered()
+		if err != nil {
+			w.t.Error(err)
+		}
+		waited <- got
+	}()
+	return waited
+}
+
+// checkGone checks that nothing is left of a disposed owner and its tasks.
+func (w *world) checkGone(h Handle, tasks ...Task) {
+	t := w.t
+	t.Helper()
+	for _, task := range tasks {
+		if _, err := w.Get(AsOperator(), task.ID); !errors.Is(err, ErrUnknownTask) || !w.fake.of(task.Row).removed {
+			t.Errorf("%s is still there: %v", task.ID, err)
+		}
+	}
+	if _, err := w.ByToken("token-s"); !errors.Is(err, ErrOwnerGone) {
+		t.Errorf("its token: %v", err)
+	}
+	if _, err := w.Dispose(t.Context(), h, ""); !errors.Is(err, ErrOwnerGone) {
+		t.Errorf("a second disposal: %v", err)
+	}
 }
 
 func checkReported(t testing.TB, task Task) {

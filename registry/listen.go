@@ -91,7 +91,7 @@ func (r *Registry) completeLocked(o *owner, t Task) {
 
 // ringLocked queues the bell, if a notice of the owner waits for it.
 func (r *Registry) ringLocked(o *owner) {
-	if r.phase != open || len(o.waiting) == 0 {
+	if r.phase != open || len(o.waiting) == 0 || o.disposed != nil {
 		return
 	}
 	tellLocked(r, &r.rings, scope.Root, o.Handle, func(v any) {

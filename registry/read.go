@@ -108,7 +108,7 @@ func (r *Registry) finishRead(rec *record, c Caller, cursor int64, reports, deli
 	r.mu.Lock()
 	defer r.unlock()
 	signal(&rec.readers[readerOf(c)])
-	if rec.gone {
+	if rec.gone || r.phase == closed {
 		return
 	}
 	next := rec.Record

@@ -59,7 +59,7 @@ func (r *Registry) reportReceipt(rec *record) *Receipt {
 	return &Receipt{done: func(delivered bool) {
 		r.mu.Lock()
 		defer r.unlock()
-		if delivered && !rec.gone && !rec.Reported {
+		if delivered && !rec.gone && !rec.Reported && r.phase != closed {
 			r.reportLocked(rec, rec.Record)
 			return
 		}

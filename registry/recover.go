@@ -45,6 +45,26 @@ func (r *Registry) Rows(producer string) map[Row]bool {
 	return known
 }
 
+// Seen says that a row was given once, because something of it lies on disk.
+// After a power cut the store may have lost its last commits: rows and the ids
+// of every kind then go on behind what may have been given, so that no id names
+// two tasks (T21). Called by producers before the first start.
+func (r *Registry) Seen(row Row) error {
+	r.mu.Lock()
+	defer r.unlock()
+	lost := int64(row - r.nextRow + 1)
+	if lost <= 0 {
+		return nil
+	}
+	t := r.transitionLocked()
+	t.change.NextRow = row + 1
+	t.change.Counters = map[string]int64{anyKind: r.counters[anyKind] + lost}
+	for kind, n := range r.counters {
+		t.change.Counters[kind] = n + lost
+	}
+	return t.commit()
+}
+
 // Adopt gives a `starting` row of the last daemon whose work lives (or has
 // ended: Settle it then) its id.
 func (r *Registry) Adopt(row Row) (Task, error) {

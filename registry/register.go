@@ -75,10 +75,16 @@ func (r *Registry) knownLocked(hash [32]byte, reg Registration, host Host) (*own
 			return o, nil // its own token: never a takeover
 		case o.Session != "":
 			return nil, Errorf(KindUnauthorized, "this token belongs to session %q of %q, not to session %q of %q; make a new token", o.Session, o.Agent, reg.Session, reg.Agent)
-		case r.names[key] != nil:
-			return nil, Errorf(KindInvalid, "session %q is another owner already; use owner/bind", reg.Session)
 		}
-		return o, nil
+		known := r.names[key]
+		if known == nil {
+			return o, nil
+		}
+		// The daemon ended between the host's register and its bind: this is both.
+		if err := known.takeable(host, reg.Takeover); err != nil {
+			return nil, err
+		}
+		return known, r.mergeLocked(known, o, host)
 	}
 	if reg.Session == "" {
 		return nil, nil
@@ -103,8 +109,8 @@ func (o *owner) takeable(host Host, takeover bool) error {
 
 func checkNames(texts ...string) error {
 	for _, text := range texts {
-		if len(text) > 4*maxName {
-			return Errorf(KindInvalid, "invalid registration: %q... has %d bytes, at most %d", text[:32], len(text), 4*maxName)
+		if len(text) > maxText {
+			return Errorf(KindInvalid, "invalid registration: %q... has %d bytes, at most %d", text[:32], len(text), maxText)
 		}
 	}
 	return nil
@@ -137,7 +143,7 @@ func (r *Registry) putNamed(t *transition, o *owner, next OwnerRecord) {
 	})
 }
 
-// hostLocked gives an owner its host; another that had it is out.
+// hostLocked gives an owner its host, or none; another that had it is out.
 func (r *Registry) hostLocked(o *owner, host Host) {
 	if before := o.host; before != nil && before != host {
 		handle := o.Handle
@@ -147,8 +153,12 @@ func (r *Registry) hostLocked(o *owner, host Host) {
 		o.status = Idle
 	}
 	o.host, o.lapsed = host, false
-	delete(r.lost, o.Handle)
-	signal(&r.arrivals)
+	if host == nil {
+		r.lost[o.Handle] = o
+	} else {
+		delete(r.lost, o.Handle)
+		signal(&r.arrivals)
+	}
 	r.armLocked()
 }
 
@@ -158,6 +168,9 @@ func (r *Registry) hostLocked(o *owner, host Host) {
 func (r *Registry) HostGone(host Host) {
 	r.mu.Lock()
 	defer r.unlock()
+	if r.phase == closed { // the next daemon starts with all hosts away
+		return
+	}
 	t := r.transitionLocked()
 	var lost []*owner
 	for _, o := range r.agentsLocked() {

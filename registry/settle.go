@@ -13,7 +13,7 @@ func (r *Registry) Settle(row Row, o Outcome) {
 	r.mu.Lock()
 	defer r.unlock()
 	rec := r.rows[row]
-	if rec == nil || rec.Status.Terminal() {
+	if rec == nil || rec.Status.Terminal() || r.phase == closed { // after the end the next daemon finds out itself
 		return
 	}
 	if rec.failing {
@@ -103,7 +103,7 @@ func (r *Registry) Changed(row Row) {
 	r.mu.Lock()
 	defer r.unlock()
 	rec := r.rows[row]
-	if rec == nil || rec.Starting {
+	if rec == nil || rec.Starting || r.phase == closed {
 		return
 	}
 	t := r.transitionLocked()

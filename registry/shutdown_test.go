@@ -76,6 +76,10 @@ func TestShutdownKeep(t *testing.T) {
 	w := newWorld(t)
 	c := AsOwner(w.owner("s"))
 	task := w.start(c)
+	_, _, receipt, err := w.Read(t.Context(), c, task.ID, nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
 	inside, proceed, started := make(chan struct{}), make(chan struct{}), make(chan error)
 	go func() {
 		_, err := w.Start(t.Context(), c, spec(), func(Row) error { close(inside); <-proceed; return nil })
@@ -95,6 +99,12 @@ func TestShutdownKeep(t *testing.T) {
 		t.Error(err)
 	}
 	w.Settle(task.Row, Outcome{Status: Completed}) // after the end: the next daemon finds out itself
+	w.Changed(task.Row)
+	receipt.Delivered()
+	w.HostGone(w.host)
+	if w.log.has("level=ERROR") {
+		t.Errorf("what comes after the end is logged as an error: %q", w.log.lines)
+	}
 	w.open()
 	if got := w.List(c, false); len(got) != 2 || got[0].Status != Running || len(w.fake.cancels(task.Row)) != 0 {
 		t.Errorf("%+v", got)

@@ -17,6 +17,10 @@ type Spec struct {
 	Producer    string // name under which it was added
 }
 
+// anyKind counts for kinds that have no counter of their own yet; no kind is
+// empty. See [Registry.Seen].
+const anyKind = ""
+
 // maxKey bounds an idempotency key, in bytes.
 const maxKey = 256
 
@@ -164,7 +168,11 @@ func (r *Registry) register(rec *record) (Task, error) {
 	if rec.gone {
 		return Task{}, Errorf(KindOwnerGone, "the owner was disposed while the task started")
 	}
-	n := r.counters[rec.Kind] + 1
+	last, known := r.counters[rec.Kind]
+	if !known {
+		last = r.counters[anyKind]
+	}
+	n := last + 1
 	t := r.transitionLocked()
 	next := rec.Record
 	next.ID, next.Starting, next.Registered = rec.Kind+"-"+strconv.FormatInt(n, 10), false, t.nextSeq()

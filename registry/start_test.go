@@ -318,3 +318,36 @@ func TestByRow(t *testing.T) {
 	_, err = w.ByRow(t.Context(), AsOperator(), 99)
 	wantMessage(t, err, ErrUnknownTask, "unknown task 99")
 }
+
+// TestPowerCut: a store that lost its last commits is told of the rows that
+// were given, and gives neither them nor their ids again (T21).
+func TestPowerCut(t *testing.T) {
+	w := newWorld(t)
+	c := AsOwner(w.owner("s"))
+	w.start(c)
+	before := w.store.state.NextRow
+	for range 3 {
+		w.start(c)
+	}
+	w.close()
+	for row := before; row < before+3; row++ {
+		delete(w.store.tasks, row)
+	}
+	w.store.state.NextRow, w.store.state.Counters["bash"] = before, 1
+	w.store.state.Seq, w.store.state.Log = 1, w.store.state.Log[:1]
+	w.open()
+	if err := errors.Join(w.Seen(before+2), w.Seen(before), w.Seen(1)); err != nil {
+		t.Fatal(err)
+	}
+	w.owner("s")
+	other := spec()
+	other.Kind = "new"
+	unknown, err := w.Start(t.Context(), c, other, func(Row) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	task := w.start(c)
+	if task.ID != "bash-5" || unknown.ID != "new-4" || unknown.Row != before+3 {
+		t.Errorf("got %s (row %d) and %s; an id may have been given before", unknown.ID, unknown.Row, task.ID)
+	}
+}

@@ -11,9 +11,9 @@ import (
 
 // Bounds of what a registration brings.
 const (
-	maxToken  = 256 // bytes
-	maxTokens = 64  // of one owner; the oldest go
-	maxName   = 1024
+	maxToken  = 256  // bytes
+	maxTokens = 64   // of one owner; the oldest go
+	maxText   = 4096 // bytes of an agent, session, title or folder
 	maxOwners = 10_000
 )
 

@@ -46,14 +46,7 @@ func TestVisibility(t *testing.T) {
 		}
 	}
 	for _, c := range []Caller{b, AsOwner("o-99")} {
-		for name, call := range map[string]func(id string) error{
-			"get":   func(id string) error { _, err := w.Get(c, id); return err },
-			"read":  func(id string) error { _, _, _, err := w.Read(t.Context(), c, id, nil, false); return err },
-			"kill":  func(id string) error { _, _, err := w.Kill(t.Context(), c, id, nil); return err },
-			"wait":  func(id string) error { _, _, err := w.Wait(t.Context(), c, id, 1); return err },
-			"tail":  func(id string) error { _, err := w.Tail(t.Context(), c, id, TailRequest{}); return err },
-			"write": func(id string) error { _, err := w.Write(t.Context(), c, id, WriteRequest{}); return err },
-		} {
+		for name, call := range w.calls(c) {
 			t.Run(name, func(t *testing.T) {
 				wantMessage(t, call("bash-99"), ErrUnknownTask, "unknown task bash-99")
 				wantMessage(t, call(""), ErrUnknownTask, "unknown task ")
@@ -107,5 +100,18 @@ func TestSnapshots(t *testing.T) {
 	}
 	if got := w.get(task.ID); got.FinishedAt < got.StartedAt || *got.Detail != "exit code: 0" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// calls are all that touch one task.
+func (w *world) calls(c Caller) map[string]func(id string) error {
+	ctx := w.t.Context()
+	return map[string]func(id string) error{
+		"get":   func(id string) error { _, err := w.Get(c, id); return err },
+		"read":  func(id string) error { _, _, _, err := w.Read(ctx, c, id, nil, false); return err },
+		"kill":  func(id string) error { _, _, err := w.Kill(ctx, c, id, nil); return err },
+		"wait":  func(id string) error { _, _, err := w.Wait(ctx, c, id, 1); return err },
+		"tail":  func(id string) error { _, err := w.Tail(ctx, c, id, TailRequest{}); return err },
+		"write": func(id string) error { _, err := w.Write(ctx, c, id, WriteRequest{}); return err },
 	}
 }

@@ -123,6 +123,10 @@ func (w *Writer) next() error {
 		// Left empty by an earlier attempt that failed.
 		file, err = os.OpenFile(path(w.dir, w.end), os.O_WRONLY|os.O_APPEND, 0)
 	}
+	if os.IsNotExist(err) && os.MkdirAll(w.dir, 0o700) == nil {
+		// Somebody deleted the folder: what comes from now on is kept.
+		file, err = os.OpenFile(path(w.dir, w.end), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	}
 	if err != nil {
 		return fmt.Errorf("begin spool segment: %w", err)
 	}

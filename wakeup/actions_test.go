@@ -34,6 +34,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 		{2, "mount", m.doMount},
 		{2, "time", m.doTime},
 		{1, "abort", m.doAbort},
+		{2, "full", m.doFull},
 		{1, "host gone", m.doHostGone},
 		{1, "empty", m.doEmpty},
 	} {
@@ -55,6 +56,9 @@ func pick[T any](t *rapid.T, name string, from []T) T {
 	}
 	return from[rapid.IntRange(0, len(from)-1).Draw(t, name)]
 }
+
+// session is the id of a session.
+func session(i int) string { return fmt.Sprint("s", i) }
 
 func (m *machine) session(t *rapid.T) (int, *mOwner) {
 	i := rapid.IntRange(0, len(m.owners)-1).Draw(t, "session")
@@ -108,7 +112,7 @@ func (m *machine) register(i, host int, takeover bool, named []string) {
 	token := fmt.Sprintf("token-%d-%d", i, host)
 	_, known := m.r.ByToken(token)
 	h, err := m.r.Register(registry.Registration{
-		Token: token, Agent: "agent", Session: fmt.Sprint(i), Scope: o.scope, Takeover: takeover, Leases: named,
+		Token: token, Agent: "agent", Session: session(i), Scope: o.scope, Takeover: takeover, Leases: named,
 	}, m.hosts[host])
 	if o.handle != "" && o.host >= 0 && o.host != host && !takeover && known != nil {
 		m.wantKind("register over a live host", err, "unauthorized")

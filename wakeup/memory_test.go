@@ -1,6 +1,7 @@
 package wakeup
 
 import (
+	"errors"
 	"maps"
 	"slices"
 
@@ -13,7 +14,10 @@ type memory struct {
 	tasks  map[registry.Row]registry.Record
 	owners map[registry.Handle]registry.OwnerRecord
 	state  registry.State
+	refuse bool // commits fail, as on a full disk
 }
+
+var errFull = errors.New("no space left")
 
 func newMemory() *memory {
 	return &memory{
@@ -33,6 +37,9 @@ func (m *memory) Load() (*registry.State, error) {
 }
 
 func (m *memory) Commit(c registry.Change) error {
+	if m.refuse {
+		return errFull
+	}
 	for _, row := range c.DropTasks {
 		delete(m.tasks, row)
 	}

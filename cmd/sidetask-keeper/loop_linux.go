@@ -120,8 +120,8 @@ func (k *keeper) deadlines() {
 	}
 }
 
-// until is how long nothing is due.
-func (k *keeper) until() int {
+// until is how long nothing is due; nil = for ever.
+func (k *keeper) until() *unix.Timespec {
 	var next time.Time
 	sooner := func(t time.Time) {
 		if !t.IsZero() && (next.IsZero() || t.Before(next)) {
@@ -137,17 +137,19 @@ func (k *keeper) until() int {
 	for _, s := range k.streams {
 		if s.pending != nil {
 			sooner(s.retry)
+		} else if s.fd >= 0 {
+			sooner(s.rest)
 		}
 	}
 	if k.ended != nil && !k.written {
 		sooner(time.Now().Add(retryFull)) // the record is tried again
 	}
 	if next.IsZero() {
-		return -1
+		return nil
 	}
 	// Rounded up: a deadline is never looked at before its time.
-	ms := (time.Until(next) + time.Millisecond - 1).Milliseconds()
-	return int(min(max(ms, 0), math.MaxInt32))
+	ts := unix.NsecToTimespec(max(int64(time.Until(next)), 0) + 1)
+	return &ts
 }
 
 // wait sleeps until something happens, and serves it.
@@ -170,7 +172,7 @@ func (k *keeper) wait() {
 		add(k.memory.fd, unix.POLLPRI, func(int16) { k.memory.look() })
 	}
 	for _, s := range k.streams {
-		if s.fd >= 0 && s.pending == nil {
+		if s.fd >= 0 && s.pending == nil && !s.resting() {
 			add(s.fd, unix.POLLIN, func(int16) { k.copy(s, math.MaxInt64) })
 		}
 	}
@@ -178,7 +180,7 @@ func (k *keeper) wait() {
 		add(k.input.fd, unix.POLLOUT, func(int16) { k.feed() })
 	}
 	k.control.poll(add, k)
-	n, err := unix.Poll(polled, k.until())
+	n, err := unix.Ppoll(polled, k.until(), nil)
 	if err != nil || n == 0 {
 		k.retry()
 		return

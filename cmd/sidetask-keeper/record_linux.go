@@ -46,18 +46,40 @@ func (r *record) write(e exit) error {
 	if err != nil {
 		return err
 	}
+	err = r.put(text)
+	if os.IsNotExist(err) && r.remake() == nil {
+		err = r.put(text)
+	}
+	if err != nil {
+		return err
+	}
+	// The daemon has been told by the rename; this is for a power cut.
+	_ = r.file.Sync()
+	return r.file.Close()
+}
+
+func (r *record) put(text []byte) error {
 	if _, err := r.file.WriteAt(text, 0); err != nil {
 		return err
 	}
 	if err := r.file.Truncate(int64(len(text))); err != nil {
 		return err
 	}
-	if err := os.Rename(r.file.Name(), r.final); err != nil {
+	return os.Rename(r.file.Name(), r.final)
+}
+
+// remake makes folder and temporary file again, where somebody deleted them.
+func (r *record) remake() error {
+	if err := os.MkdirAll(filepath.Dir(r.final), 0o700); err != nil {
 		return err
 	}
-	// The daemon has been told by the rename; this is for a power cut.
-	_ = r.file.Sync()
-	return r.file.Close()
+	file, err := os.OpenFile(r.final+".tmp", os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_ = r.file.Close() // the deleted one
+	r.file = file
+	return nil
 }
 
 // introduce says who this keeper is.
@@ -69,7 +91,8 @@ func introduce() alive {
 // sign adds a line to the locked file: who keeps the task. Without it the keeper
 // is reached by its socket alone; so an error is none.
 func (k *keeper) sign() {
-	k.me.Command, k.me.Input, k.me.Group = k.command, k.input != nil, k.job.Group
+	k.me.Command, k.me.Input = k.command, k.input != nil
+	k.me.Group, k.me.GraceMs = k.job.Group, k.job.GraceMs
 	text, err := json.Marshal(k.me)
 	if err != nil {
 		return

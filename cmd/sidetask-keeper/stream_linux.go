@@ -16,11 +16,17 @@ const (
 	burst = 16
 	// pipeBytes is what a pipe gets whose writer fills it. Not at once: the kernel
 	// grants one user 64 MiB of pipes altogether.
-	pipeBytes    = 1 << 20
-	usualPipe    = 64 << 10
-	retryFull    = 250 * time.Millisecond // a disk that is full is tried again
-	giveUp       = 10 * time.Second       // after which an ended command's output is dropped, and counted
-	terminalRest = 5 * time.Millisecond   // in which the kernel hands over what was written to a terminal
+	pipeBytes = 1 << 20
+	usualPipe = 64 << 10
+	retryFull = 250 * time.Millisecond // a disk that is full is tried again
+	giveUp    = 10 * time.Second       // after which an ended command's output is dropped, and counted
+	// A stream of which much came within a short time is not listened to for a
+	// moment: its writer then need not wake anybody for each small piece, and the
+	// next read is a large one.
+	muchBytes    = 256 << 10
+	shortTime    = 5 * time.Millisecond
+	gather       = 200 * time.Microsecond
+	terminalRest = 5 * time.Millisecond // in which the kernel hands over what was written to a terminal
 )
 
 // stream is one output of the command on its way into a spool.
@@ -29,6 +35,10 @@ type stream struct {
 	spool    *spool.Writer
 	terminal bool
 	enlarged bool
+
+	since time.Time // beginning of the short time that is counted
+	much  int64     // bytes since then
+	rest  time.Time // until then it is not listened to; zero: it is
 
 	// pending was read and not taken by a full disk; until retry it is not tried
 	// again, and nothing more is read: the command waits, and nothing is lost.
@@ -68,8 +78,29 @@ func (k *keeper) copy(s *stream, limit int64) int64 {
 	}
 	if total > 0 {
 		k.marks()
+		s.pace(total)
 	}
 	return total
+}
+
+// pace decides whether the stream may gather for a moment.
+func (s *stream) pace(n int64) {
+	now := time.Now()
+	if now.Sub(s.since) > shortTime {
+		s.since, s.much = now, 0
+	}
+	s.rest = time.Time{}
+	if s.much += n; s.much >= muchBytes {
+		s.rest = now.Add(gather)
+	}
+}
+
+// resting reports whether the stream gathers just now.
+func (s *stream) resting() bool {
+	if !s.rest.IsZero() && !time.Now().Before(s.rest) {
+		s.rest = time.Time{}
+	}
+	return !s.rest.IsZero()
 }
 
 // buffer is made when the first output comes: a silent command costs none.

@@ -45,6 +45,7 @@ func onTerminal(t *testing.T, env []string, program string, args ...string) (*sc
 		}
 	}()
 	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // where a test has failed: else it has ended
 		_ = tty.Close()
 		for range s.reads { // to its end
 		}
@@ -129,9 +130,9 @@ func TestAttach(t *testing.T) {
 		t.Error(err)
 	}
 
-	do("run", "--pty", "-c", "trap 'stty size' WINCH; sleep 1000 & while :; do wait; done")
+	do("run", "--pty", "-c", "trap 'stty size' WINCH; echo ready; while :; do sleep 0.1; done")
 	s, cmd = onTerminal(t, env, sidetask, "attach", "bash-2")
-	s.await("31 97")
+	s.await("ready")
 	if err := pty.Setsize(s.tty, &pty.Winsize{Cols: 50, Rows: 20}); err != nil {
 		t.Fatal(err)
 	}

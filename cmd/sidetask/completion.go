@@ -19,7 +19,7 @@ func (p *program) taskIDs(want func(rpc.Task) bool) cobra.CompletionFunc {
 			return nil, nothing
 		}
 		defer func() { _ = c.Close() }()
-		tasks, err := listTasks(cmd.Context(), c.Call, true)
+		tasks, err := listTasks(cmd.Context(), c.Call)
 		if err != nil {
 			return nil, nothing
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -11,7 +12,7 @@ import (
 
 // killFlags are the flags of `sidetask kill`.
 type killFlags struct {
-	all                    bool
+	all, asJSON            bool
 	session, agent, reason string
 }
 
@@ -35,7 +36,14 @@ stop is told so: "killed by the user".`,
 	flags.StringVar(&f.session, "session", "", "all tasks of the agent with this session")
 	flags.StringVar(&f.agent, "agent", "", "the agent's name, where a session id is ambiguous")
 	flags.StringVarP(&f.reason, "reason", "r", "", "why; the task's owner reads it")
+	flags.BoolVar(&f.asJSON, "json", false, "print as JSON")
 	return cmd
+}
+
+// killedJSON is what became of one kill, as --json prints it.
+type killedJSON struct {
+	Outcome string   `json:"outcome"` // cancellation-requested, already-finished
+	Task    taskJSON `json:"task"`
 }
 
 func (p *program) kill(ctx context.Context, f killFlags, ids []string) error {
@@ -53,7 +61,7 @@ func (p *program) kill(ctx context.Context, f killFlags, ids []string) error {
 	}
 	defer func() { _ = c.Close() }()
 	if many {
-		tasks, err := listTasks(ctx, c.Call, true)
+		tasks, err := listTasks(ctx, c.Call)
 		if err != nil {
 			return err
 		}
@@ -72,6 +80,7 @@ func (p *program) kill(ctx context.Context, f killFlags, ids []string) error {
 // killEach kills one after another; that one could not be spares no other.
 func (p *program) killEach(ctx context.Context, call caller, f killFlags, ids []string) error {
 	var failed error
+	killed := []killedJSON{}
 	for _, id := range ids {
 		params := rpc.TaskKill{TaskRef: rpc.TaskRef{ID: id}}
 		if f.reason != "" {
@@ -82,9 +91,18 @@ func (p *program) killEach(ctx context.Context, call caller, f killFlags, ids []
 			failed = errors.Join(failed, err)
 			continue
 		}
-		if err := p.printText(textOf(result.Content)); err != nil {
-			return err
+		killed = append(killed, killedJSON{result.Outcome, jsonTask(result.Task, time.Now())})
+		if !f.asJSON {
+			if err := p.printText(textOf(result.Content)); err != nil {
+				return err
+			}
 		}
+	}
+	if f.asJSON {
+		failed = errors.Join(failed, p.printJSON(struct {
+			Version int          `json:"version"`
+			Tasks   []killedJSON `json:"tasks"`
+		}{jsonVersion, killed}))
 	}
 	return failed
 }

@@ -32,7 +32,7 @@ func (p *program) lsCommand() *cobra.Command {
 				return err
 			}
 			defer func() { _ = c.Close() }()
-			tasks, err := listTasks(cmd.Context(), c.Call, f.all)
+			tasks, err := listTasks(cmd.Context(), c.Call)
 			if err != nil {
 				return err
 			}
@@ -51,10 +51,11 @@ func (p *program) lsCommand() *cobra.Command {
 // caller is how a call is made: of a client or a link.
 type caller func(ctx context.Context, method string, params, result any) error
 
-// listTasks gets all pages of task/list, the operator's view.
-func listTasks(ctx context.Context, call caller, all bool) ([]rpc.Task, error) {
+// listTasks gets all pages of task/list, the operator's view: finished tasks
+// too, since some have left processes running.
+func listTasks(ctx context.Context, call caller) ([]rpc.Task, error) {
 	tasks := []rpc.Task{}
-	params := rpc.TaskList{All: all, Limit: rpc.MaxListLimit}
+	params := rpc.TaskList{All: true, Limit: rpc.MaxListLimit}
 	for {
 		var page rpc.TaskListResult
 		if err := call(ctx, rpc.MethodTaskList, params, &page); err != nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -21,6 +22,7 @@ type runFlags struct {
 	label, dir, shell  string
 	session, agent     string
 	shared, pty, stdin bool
+	asJSON             bool
 	timeout            span
 }
 
@@ -37,7 +39,7 @@ task; then it belongs to that agent.`,
   sidetask run -f -- make
   id=$(sidetask run -c 'make && ./deploy')`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			for _, pair := range [][]string{{"follow", "wait"}, {"session", "shared"}, {"pty", "stdin"}} {
+			for _, pair := range [][]string{{"follow", "wait"}, {"follow", "json"}, {"session", "shared"}, {"pty", "stdin"}} {
 				if err := exclude(cmd, pair...); err != nil {
 					return err
 				}
@@ -58,6 +60,7 @@ task; then it belongs to that agent.`,
 	flags.BoolVar(&f.pty, "pty", false, "give it a terminal (see: sidetask attach)")
 	flags.BoolVar(&f.stdin, "stdin", false, "let it have input (see: sidetask write); with -f, this command's")
 	flags.Var(&f.timeout, "timeout", "stop it after this time")
+	flags.BoolVar(&f.asJSON, "json", false, "print the task as JSON instead of its id")
 	return cmd
 }
 
@@ -80,22 +83,39 @@ func (p *program) run(ctx context.Context, f runFlags, args []string) error {
 		return err
 	}
 	id := result.Task.ID
-	switch {
-	case f.follow:
+	if f.follow {
 		p.say("started %s", id)
 		return p.followRun(ctx, l, id, f)
-	case f.wait:
-		if err := p.print("%s\n", id); err != nil {
+	}
+	if !f.wait {
+		return p.printStarted(f, result.Task)
+	}
+	if !f.asJSON { // a script may want to know it before the end
+		if err := p.printStarted(f, result.Task); err != nil {
 			return err
 		}
-		task, err := l.wait(ctx, id, longWait)
-		if err != nil {
-			return p.leave(ctx, err, id)
-		}
-		p.tellFailure(task)
-		return ended(task)
 	}
-	return p.print("%s\n", id)
+	task, err := l.wait(ctx, id, longWait)
+	if err != nil {
+		return p.leave(ctx, err, id)
+	}
+	p.tellFailure(task)
+	if f.asJSON {
+		if err := p.printStarted(f, task); err != nil {
+			return err
+		}
+	}
+	return ended(task)
+}
+
+func (p *program) printStarted(f runFlags, t rpc.Task) error {
+	if !f.asJSON {
+		return p.print("%s\n", t.ID)
+	}
+	return p.printJSON(struct {
+		Version int      `json:"version"`
+		Task    taskJSON `json:"task"`
+	}{jsonVersion, jsonTask(t, time.Now())})
 }
 
 // startOf makes the call's parameters of the flags.

@@ -74,7 +74,7 @@ func (p *program) watch(ctx context.Context, f lsFlags) error {
 	keeper := client.Keep(client.KeeperOptions{
 		Options: o,
 		OnConnect: func(ctx context.Context, c *client.Client) error {
-			tasks, err := listTasks(ctx, c.Call, true)
+			tasks, err := listTasks(ctx, c.Call)
 			if err != nil {
 				return err
 			}

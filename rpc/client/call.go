@@ -6,8 +6,6 @@ import (
 	"errors"
 	"strconv"
 
-	"github.com/sourcegraph/jsonrpc2"
-
 	"sidetask/rpc"
 )
 
@@ -42,40 +40,55 @@ func (c *Client) CallDelivered(ctx context.Context, method string, params, resul
 
 // Notify sends a notification.
 func (c *Client) Notify(ctx context.Context, method string, params any) error {
-	return wireError(c.conn.Notify(ctx, method, params))
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	raw, err := marshal(params)
+	if err != nil {
+		return err
+	}
+	return c.conn.write(message{Method: method, Params: raw})
 }
 
 func (c *Client) call(ctx context.Context, method string, params, result any) (rpc.RawID, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	num := c.nextID.Add(1)
-	id := rpc.RawID(strconv.FormatUint(num, 10))
-	call, err := c.conn.DispatchCall(ctx, method, params, jsonrpc2.PickID(jsonrpc2.ID{Num: num}))
+	raw, err := marshal(params)
 	if err != nil {
-		return id, wireError(err)
+		return nil, err
 	}
-	err = call.Wait(ctx, result)
-	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		// If this cannot be sent the connection is gone, and with it the wait.
-		_ = c.conn.Notify(context.WithoutCancel(ctx), rpc.NotifyCancelRequest, rpc.CancelRequest{RequestID: id})
+	num, answer, err := c.conn.begin()
+	if err != nil {
+		return nil, err
+	}
+	defer c.conn.forget(num)
+	id := rpc.RawID(strconv.FormatUint(num, 10))
+	if err := c.conn.write(message{ID: id, Method: method, Params: raw}); err != nil {
 		return id, err
 	}
-	return id, wireError(err)
+	select {
+	case m, ok := <-answer:
+		switch {
+		case !ok:
+			return id, ErrLost
+		case m.Error != nil:
+			return id, m.Error
+		case result == nil:
+			return id, nil
+		}
+		return id, json.Unmarshal(m.Result, result)
+	case <-ctx.Done():
+		// If this cannot be sent the connection is gone, and with it the wait.
+		_ = c.Notify(context.WithoutCancel(ctx), rpc.NotifyCancelRequest, rpc.CancelRequest{RequestID: id})
+		return id, ctx.Err()
+	}
 }
 
-// wireError turns the library's errors into ours.
-func wireError(err error) error {
-	var answer *jsonrpc2.Error
-	switch {
-	case errors.Is(err, jsonrpc2.ErrClosed):
-		return ErrLost
-	case errors.As(err, &answer):
-		e := &rpc.Error{Code: int(answer.Code), Message: answer.Message}
-		if answer.Data != nil {
-			e.Data = json.RawMessage(*answer.Data)
-		}
-		return e
+// marshal encodes parameters; nil is none.
+func marshal(params any) (json.RawMessage, error) {
+	if params == nil {
+		return nil, nil
 	}
-	return err
+	return encode(params)
 }

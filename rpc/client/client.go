@@ -5,14 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"log"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
-
-	"github.com/sourcegraph/jsonrpc2"
 
 	"sidetask/rpc"
 )
@@ -55,13 +50,10 @@ type Options struct {
 // concurrently.
 type Client struct {
 	server rpc.Initialized
-	conn   *jsonrpc2.Conn
-	stream *stream
+	conn   *conn
 	handle Handler
-	notes  chan *jsonrpc2.Request
+	notes  chan message
 	slots  chan struct{} // one for each request of the daemon in work
-	ready  chan struct{} // closed when conn is set: the library reads before it returns it
-	nextID atomic.Uint64
 
 	work sync.WaitGroup // all goroutines; each ends with the connection
 }
@@ -87,18 +79,18 @@ func Dial(ctx context.Context, o Options) (*Client, error) {
 }
 
 // open speaks initialize on a fresh connection, which it owns from now on.
-func open(ctx context.Context, conn net.Conn, o Options) (*Client, error) {
+func open(ctx context.Context, nc net.Conn, o Options) (*Client, error) {
 	c := &Client{
-		stream: newStream(conn),
+		conn:   newConn(nc),
 		handle: o.Handle,
-		notes:  make(chan *jsonrpc2.Request, maxNotifications),
+		notes:  make(chan message, maxNotifications),
 		slots:  make(chan struct{}, maxRequests),
-		ready:  make(chan struct{}),
 	}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
-	c.conn = jsonrpc2.NewConn(life, c.stream, dispatcher{c}, jsonrpc2.SetLogger(log.New(io.Discard, "", 0)))
-	close(c.ready)
-	c.work.Go(func() { <-c.Done(); end() })
+	c.work.Go(func() {
+		defer end()
+		c.conn.read(func(m message) { c.receive(life, m) })
+	})
 	c.work.Go(func() { c.deliver(life) })
 
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
@@ -126,15 +118,14 @@ func open(ctx context.Context, conn net.Conn, o Options) (*Client, error) {
 func (c *Client) Server() rpc.Initialized { return c.server }
 
 // Done is closed when the connection has ended, whoever ended it.
-func (c *Client) Done() <-chan struct{} { return c.conn.DisconnectNotify() }
+func (c *Client) Done() <-chan struct{} { return c.conn.done }
 
 // Close ends the connection and waits for its goroutines, handlers included.
 // Open calls fail with [ErrLost]. It may be repeated.
 func (c *Client) Close() error {
-	err := c.conn.Close()
-	<-c.stream.ended
+	err := c.conn.net.Close()
 	c.work.Wait()
-	if errors.Is(err, jsonrpc2.ErrClosed) || errors.Is(err, net.ErrClosed) {
+	if errors.Is(err, net.ErrClosed) {
 		return nil
 	}
 	return err

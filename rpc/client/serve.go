@@ -5,34 +5,29 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/sourcegraph/jsonrpc2"
-
 	"sidetask/rpc"
 )
 
-// dispatcher receives what the daemon sends. The library calls it in its read
-// loop, so it must never wait: answers would not be read meanwhile.
-type dispatcher struct{ c *Client }
-
-// Handle queues a notification or gives a request its goroutine.
-func (d dispatcher) Handle(ctx context.Context, conn *jsonrpc2.Conn, req *jsonrpc2.Request) {
-	<-d.c.ready
-	if req.Notif {
+// receive takes what the daemon sends that is no answer. It is called in the
+// read loop, so it never waits for a handler.
+func (c *Client) receive(ctx context.Context, m message) {
+	if m.ID == nil {
 		select {
-		case d.c.notes <- req:
+		case c.notes <- m:
 		default:
-			_ = d.c.stream.Close() // hopelessly behind: see maxNotifications
+			_ = c.conn.net.Close() // hopelessly behind: see maxNotifications
 		}
 		return
 	}
 	select {
-	case d.c.slots <- struct{}{}:
-		d.c.work.Go(func() {
-			defer func() { <-d.c.slots }()
-			d.c.answer(ctx, req)
+	case c.slots <- struct{}{}:
+		c.work.Go(func() {
+			defer func() { <-c.slots }()
+			c.answer(ctx, m)
 		})
 	default:
-		_ = conn.ReplyWithError(ctx, req.ID, wireAnswer(rpc.Errorf(rpc.CodeLimitReached, "too many open calls")))
+		// The daemon always reads answers (API.md, Framing), so this does not hold up our reading.
+		_ = c.conn.write(message{ID: m.ID, Error: rpc.Errorf(rpc.CodeLimitReached, "too many open calls")})
 	}
 }
 
@@ -43,48 +38,31 @@ func (c *Client) deliver(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case req := <-c.notes:
+		case m := <-c.notes:
 			if c.handle != nil {
-				_, _ = c.handle(ctx, c, req.Method, raw(req.Params))
+				_, _ = c.handle(ctx, c, m.Method, m.Params)
 			}
 		}
 	}
 }
 
 // answer runs the handler for one request of the daemon.
-func (c *Client) answer(ctx context.Context, req *jsonrpc2.Request) {
-	if c.handle == nil {
-		_ = c.conn.ReplyWithError(ctx, req.ID, wireAnswer(rpc.Errorf(rpc.CodeMethodNotFound, "this client answers no %s", req.Method)))
-		return
+func (c *Client) answer(ctx context.Context, m message) {
+	reply := message{ID: m.ID}
+	switch {
+	case c.handle == nil:
+		reply.Error = rpc.Errorf(rpc.CodeMethodNotFound, "this client answers no %s", m.Method)
+	default:
+		result, err := c.handle(ctx, c, m.Method, m.Params)
+		if result == nil {
+			result = rpc.Empty{}
+		}
+		if err == nil {
+			reply.Result, err = json.Marshal(result)
+		}
+		if err != nil && !errors.As(err, &reply.Error) {
+			reply.Error = &rpc.Error{Code: rpc.CodeInternal, Message: err.Error()}
+		}
 	}
-	result, err := c.handle(ctx, c, req.Method, raw(req.Params))
-	if err != nil {
-		_ = c.conn.ReplyWithError(ctx, req.ID, wireAnswer(err))
-		return
-	}
-	if result == nil {
-		result = rpc.Empty{}
-	}
-	if err := c.conn.Reply(ctx, req.ID, result); err != nil && !errors.Is(err, jsonrpc2.ErrClosed) {
-		_ = c.conn.ReplyWithError(ctx, req.ID, wireAnswer(err)) // a result that cannot be encoded
-	}
-}
-
-func wireAnswer(err error) *jsonrpc2.Error {
-	var e *rpc.Error
-	if !errors.As(err, &e) {
-		e = &rpc.Error{Code: rpc.CodeInternal, Message: err.Error()}
-	}
-	answer := &jsonrpc2.Error{Code: int64(e.Code), Message: e.Message}
-	if e.Data != nil {
-		answer.Data = &e.Data
-	}
-	return answer
-}
-
-func raw(params *json.RawMessage) json.RawMessage {
-	if params == nil {
-		return nil
-	}
-	return *params
+	_ = c.conn.write(reply) // lost: then nobody waits for it
 }

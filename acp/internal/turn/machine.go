@@ -246,8 +246,6 @@ func (m *Machine) fired(t Timer) {
 // claimed or sent any more. The editor's messages go on as they would without us.
 func (m *Machine) leave() {
 	m.gone, m.flag = true, false
-	m.retry, m.due = nil, false
-	m.do(SetTimer{Timer: Backoff})
 	m.park()
 	for _, d := range m.open {
 		m.giveBack(d, true)

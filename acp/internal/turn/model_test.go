@@ -33,7 +33,7 @@ func model(t *rapid.T, v2 bool) {
 	w.step(Bell{})
 	w.finish()
 	for n := range w.notices {
-		if name := fmt.Sprintf("n%d", n+1); !w.acked[name] {
+		if name := fmt.Sprintf("n%d", n+1); !w.acked[name] && !w.gone {
 			t.Fatalf("%s is never told", name)
 		}
 	}
@@ -66,6 +66,13 @@ func (w *world) happenings() map[string]func(*rapid.T) {
 			if ref := pick(t, w.prompts, byInt[Ref]); w.m.Holds(ref) {
 				w.step(CancelRequest{ref})
 			}
+		},
+		"gone": func(t *rapid.T) {
+			if w.gone || rapid.IntRange(0, 9).Draw(t, "really") > 0 {
+				t.Skip("seldom")
+			}
+			w.gone = true
+			w.step(Gone{})
 		},
 		"claim": func(t *rapid.T) {
 			if len(w.claims) == 0 {

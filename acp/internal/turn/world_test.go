@@ -39,6 +39,7 @@ type world struct {
 	notices int
 	failing map[string]bool // may be told again: their prompt was refused
 	ready   bool
+	gone    bool // closed, or taken over
 }
 
 func newWorld(t *rapid.T, v2 bool) *world {
@@ -87,6 +88,9 @@ func (w *world) do(a Action) {
 			w.t.Fatal("a cancel of ours, and nothing of ours is there")
 		}
 	case Claim:
+		if w.gone {
+			w.t.Fatal("a claim for a session that is another's")
+		}
 		w.claims[a.ID] = a
 	case Ack:
 		for _, n := range w.leased[a.Lease] {
@@ -138,6 +142,9 @@ func (w *world) sent(a Send) {
 	}
 	if len(a.Notices) == 0 {
 		w.t.Fatal("a prompt without notices")
+	}
+	if w.gone {
+		w.t.Fatal("a prompt of ours for a session that is another's")
 	}
 	w.ownAt[a.N] = slices.Clone(a.Notices)
 	w.tell(a.Notices)

@@ -32,6 +32,7 @@ type Reader struct {
 	from    int
 	scanned int  // block[from:scanned] holds no newline
 	inPart  bool // the line at hand is being streamed
+	many    int  // lines that the last read gave
 	max     int
 	join    int
 	marks   marker
@@ -92,10 +93,14 @@ func (r *Reader) take() (lines []Line) {
 		if !r.inPart {
 			line = r.whole(line.Bytes)
 		}
+		if lines == nil {
+			lines = make([]Line, 0, r.many)
+		}
 		lines = append(lines, line)
 		r.inPart = false
 		r.from, r.scanned = end, end
 	}
+	r.many = len(lines)
 	left := len(r.block) - r.from
 	if len(lines) > 0 || left == 0 || !r.inPart && r.size+left <= r.max && (r.size <= r.join || Opens(r.long[0])) {
 		return lines

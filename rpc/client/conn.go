@@ -1,0 +1,127 @@
+package client
+
+import (
+	"bytes"
+	"encoding/json"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"sidetask/rpc"
+)
+
+// writeTime is how long the daemon may take nothing before the connection
+// counts as dead.
+const writeTime = 30 * time.Second
+
+// message is one JSON-RPC message of either direction. Results stay raw until
+// somebody wants them: an answer of task/tail is large, and each look at it costs.
+type message struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id,omitempty"`
+	Method  string          `json:"method,omitempty"`
+	Params  json.RawMessage `json:"params,omitempty"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	Error   *rpc.Error      `json:"error,omitempty"`
+}
+
+// conn is a connection that carries messages: it writes them whole and brings
+// answers to their calls.
+type conn struct {
+	net  net.Conn
+	done chan struct{} // closed when the read loop has ended
+
+	writing sync.Mutex // held while one message is written
+
+	mu     sync.Mutex
+	calls  map[uint64]chan message // open ones; nil when the connection has ended
+	lastID uint64
+}
+
+func newConn(nc net.Conn) *conn {
+	return &conn{net: nc, done: make(chan struct{}), calls: make(map[uint64]chan message)}
+}
+
+// begin opens a call: its answer comes on the channel, which is closed if the
+// connection ends before. The caller forgets it in the end.
+func (c *conn) begin() (uint64, <-chan message, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.calls == nil {
+		return 0, nil, ErrLost
+	}
+	c.lastID++
+	answer := make(chan message, 1)
+	c.calls[c.lastID] = answer
+	return c.lastID, answer, nil
+}
+
+func (c *conn) forget(id uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.calls, id)
+}
+
+// write sends one message. After an error the connection is closed: half a
+// message may have gone out.
+func (c *conn) write(m message) error {
+	m.Version = "2.0"
+	line, err := encode(m)
+	if err != nil {
+		return err
+	}
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	err = c.net.SetWriteDeadline(time.Now().Add(writeTime))
+	if err == nil {
+		_, err = c.net.Write(line)
+	}
+	if err != nil {
+		_ = c.net.Close()
+		return ErrLost
+	}
+	return nil
+}
+
+// read takes messages until the connection ends, and hands those that are no
+// answers to other, which must not wait: answers would not be read meanwhile.
+func (c *conn) read(other func(message)) {
+	decoder := json.NewDecoder(c.net)
+	for {
+		var m message
+		if err := decoder.Decode(&m); err != nil {
+			break
+		}
+		if m.Method != "" {
+			other(m)
+			continue
+		}
+		// An answer to a call that nobody waits for any more, or to none (id null), is dropped.
+		if id, err := strconv.ParseUint(string(m.ID), 10, 64); err == nil {
+			c.mu.Lock()
+			if answer, open := c.calls[id]; open {
+				delete(c.calls, id)
+				answer <- m // has room for one
+			}
+			c.mu.Unlock()
+		}
+	}
+	_ = c.net.Close()
+	c.mu.Lock()
+	for _, answer := range c.calls {
+		close(answer)
+	}
+	c.calls = nil
+	c.mu.Unlock()
+	close(c.done)
+}
+
+// encode makes v one line of JSON, ended by a newline.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false) // a command may well have & and >
+	err := encoder.Encode(v)
+	return b.Bytes(), err
+}
