@@ -131,8 +131,7 @@ func (p *Producer) run(ctx context.Context, row registry.Row, j *job) (err error
 	}
 	r, err := k.hand(j, lock)
 	if err != nil {
-		p.untrack(row)
-		p.discard(k)
+		p.takeBack(row, k)
 		removeGroup(group)
 		return fmt.Errorf("hand the command to its keeper: %w", err)
 	}
@@ -162,7 +161,7 @@ func (p *Producer) track(k *kept) error {
 	return nil
 }
 
-// untrack forgets a task. Its pidfd stays open.
+// untrack forgets a task; whoever did has its pidfd, which stays open.
 func (p *Producer) untrack(row registry.Row) (*kept, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -173,6 +172,14 @@ func (p *Producer) untrack(row registry.Row) (*kept, bool) {
 		p.pids.remove(k.pidfd)
 	}
 	return k, ok
+}
+
+// takeBack ends a keeper that did not take its job. One whose end was told
+// meanwhile is buried, and its descriptor may be another file's by now.
+func (p *Producer) takeBack(row registry.Row, k *spare) {
+	if _, ok := p.untrack(row); ok {
+		p.discard(k)
+	}
 }
 
 // discard ends a keeper that got no job, or did not take it. Its command, if it

@@ -36,6 +36,9 @@ type call struct {
 // run makes the answer and queues it.
 func (c *call) run() {
 	result, err := c.handle()
+	if c.waiting {
+		c.conn.noLongerWaits()
+	}
 	var answer response
 	if err != nil {
 		answer.Error = wireError(err)
@@ -84,6 +87,22 @@ func (c *call) waits() error {
 	}
 	c.waiting = true
 	return nil
+}
+
+// letInAfter is waits for a call that mostly takes a moment: the next request is
+// let in when it takes longer, and where too many wait already it is not. The
+// handler calls settled before it returns.
+func (c *call) letInAfter(moment time.Duration) (settled func()) {
+	if c.waiting {
+		return func() {}
+	}
+	let := make(chan bool, 1)
+	timer := time.AfterFunc(moment, func() { let <- c.conn.letNextIn() })
+	return func() {
+		if !timer.Stop() {
+			c.waiting = <-let
+		}
+	}
 }
 
 // report hands over what becomes final when the answer has been delivered.
