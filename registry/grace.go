@@ -21,7 +21,7 @@ func (r *Registry) armLocked() {
 			next = t
 		}
 	}
-	if len(r.pending) > 0 {
+	if len(r.pending)+len(r.late) > 0 {
 		sooner(r.now().Add(retryAfter))
 	}
 	if r.phase == open {
@@ -90,8 +90,13 @@ func (r *Registry) tick() {
 	r.unlock()
 }
 
-// retryLocked tries the settlements again that the store refused.
+// retryLocked tries the kills and settlements again that the store refused.
 func (r *Registry) retryLocked() {
+	for _, rec := range maps.Clone(r.late) {
+		if r.recordStopLocked(rec, rec.late.agent, rec.late.user) == nil {
+			r.endLateLocked(rec)
+		}
+	}
 	// A copy: what fails again files itself anew.
 	for row, o := range maps.Clone(r.pending) {
 		delete(r.pending, row)

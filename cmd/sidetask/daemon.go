@@ -110,7 +110,7 @@ func failed(err error) client.Report {
 	}
 	var busy *daemon.BusyError
 	if errors.As(err, &busy) {
-		report.Socket = busy.Socket
+		report.Socket, report.PID = busy.Socket, busy.PID
 	}
 	report.Error = strings.TrimSpace(report.Error)
 	return report

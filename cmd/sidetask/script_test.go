@@ -31,7 +31,7 @@ func TestScripts(t *testing.T) {
 			"rpc":        rpcLine,
 			"host":       beHost,
 			"killdaemon": killDaemon,
-			"daemonends": func(ts *testscript.TestScript, _ bool, _ []string) { awaitEnd(ts, lockHolder(ts)) },
+			"daemonends": func(ts *testscript.TestScript, _ bool, _ []string) { awaitEnd(ts, namedDaemon(ts)) },
 			"onedaemon":  oneDaemon,
 			"inforce":    inForce,
 			"refused":    refused,
@@ -158,7 +158,7 @@ func killDaemon(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: killdaemon")
 	}
-	pid := lockHolder(ts)
+	pid := namedDaemon(ts)
 	ts.Check(syscall.Kill(pid, syscall.SIGKILL))
 	awaitEnd(ts, pid)
 }
@@ -169,7 +169,7 @@ func oneDaemon(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: onedaemon")
 	}
-	one := lockHolder(ts)
+	one := namedDaemon(ts)
 	found := false
 	for _, pid := range daemons(ts, one) {
 		if found = found || pid == one; pid != one {
@@ -181,8 +181,8 @@ func oneDaemon(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// lockHolder is the daemon that the single-instance lock names.
-func lockHolder(ts *testscript.TestScript) int {
+// namedDaemon is the daemon that the single-instance lock names.
+func namedDaemon(ts *testscript.TestScript) int {
 	text, err := os.ReadFile(filepath.Join(ts.Getenv("XDG_STATE_HOME"), "sidetask/daemon.lock"))
 	ts.Check(err)
 	first, _, _ := strings.Cut(string(text), " ")
