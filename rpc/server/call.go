@@ -25,6 +25,7 @@ type call struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
+	began    bool                // it has done what must not be done twice
 	waiting  bool                // another request has been let in beside it
 	receipts []*registry.Receipt // final or void when the answer is written or lost
 	after    []func()            // run when the answer has been queued
@@ -37,7 +38,7 @@ func (c *call) run() {
 	result, err := c.handle()
 	var answer response
 	if err != nil {
-		answer.Error = wireError(err)
+		answer.Error = c.errorOf(err)
 		for _, receipt := range c.receipts {
 			receipt.Failed()
 		}
@@ -49,6 +50,16 @@ func (c *call) run() {
 	for _, next := range c.after {
 		next()
 	}
+}
+
+// errorOf is the error of a call. One that the end of the daemon cut off has
+// not been made: -32007 has the client make it again on the next daemon.
+func (c *call) errorOf(err error) *rpc.Error {
+	wire := wireError(err)
+	if wire.Code == rpc.CodeAborted && !c.began && c.conn.server.ending() {
+		return rpc.Errorf(rpc.CodeShuttingDown, "%s", rpc.ErrShuttingDown.Message)
+	}
+	return wire
 }
 
 // handle runs the method. A mistake in it must not take the daemon down.
