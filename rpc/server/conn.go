@@ -23,6 +23,7 @@ type conn struct {
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
+	inputs inputs // of task/write
 
 	mu           sync.Mutex // guards all below; taken before outbox.mu
 	changed      chan struct{}
