@@ -37,8 +37,15 @@ func newCleaner(keep int64, raw bool) *cleaner {
 	n := int(min(keep, 1<<30))
 	c := &cleaner{keep: n, raw: raw, open: -1}
 	c.done.keep, c.line.keep = n, n
+	if n > 0 {
+		c.line.keep = max(n, lineKeep)
+	}
 	return c
 }
+
+// lineKeep is how much of the line at the end is kept however little is asked
+// for: backspaces take back what was printed, and must find it.
+const lineKeep = 4 << 10
 
 // write takes a piece.
 func (c *cleaner) write(p []byte) {
