@@ -64,6 +64,7 @@ func (p *proxy) start() (finish func()) {
 	go p.fromEditor.readAll(wire.NewReader(p.o.In, p.marks, 'e'), p.ended) // ends with the editor's stream: a read of it cannot be ended
 	var writer, agent sync.WaitGroup
 	writer.Go(func() { p.editor.writeAll(p.o.Out, p.ended) })
+	writer.Go(func() { p.stderr.writeAll(p.o.Err, p.ended) })
 	c := p.life
 	switch {
 	case c == nil:
@@ -82,6 +83,7 @@ func (p *proxy) start() (finish func()) {
 	}
 	return func() {
 		close(p.editor.work)
+		close(p.stderr.work)
 		if !p.end.forced {
 			writer.Wait()
 		}

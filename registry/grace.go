@@ -104,8 +104,15 @@ func (r *Registry) retryLaterLocked() {
 	r.armLocked()
 }
 
-// retryLocked tries the settlements again that the store refused.
+// retryLocked tries the kills and settlements again that the store refused.
 func (r *Registry) retryLocked() {
+	for _, rec := range maps.Clone(r.late) {
+		if r.recordStopLocked(rec, rec.late.agent, rec.late.user) == nil {
+			r.endLateLocked(rec)
+		} else {
+			r.retryLaterLocked()
+		}
+	}
 	// A copy: what fails again files itself anew.
 	for row, o := range maps.Clone(r.pending) {
 		delete(r.pending, row)

@@ -92,10 +92,26 @@ func introduce() alive {
 // is reached by its socket alone; so an error is none.
 func (k *keeper) sign() {
 	k.me.Command, k.me.Input = k.command, k.input != nil
-	k.me.Group, k.me.GraceMs = k.job.Group, k.job.GraceMs
+	k.me.Group, k.me.GraceMs, k.me.TimeoutMs = k.job.Group, k.job.GraceMs, k.job.TimeoutMs
+	k.me.Pipes = k.pipes()
 	text, err := json.Marshal(k.me)
 	if err != nil {
 		return
 	}
 	_, _ = unix.Write(k.lock, append(text, '\n'))
+}
+
+// pipes names the pipes through which the command's output comes: whoever has one
+// open that is as young as the command is of its tree.
+func (k *keeper) pipes() []string {
+	var names []string
+	for _, s := range k.streams {
+		if s.terminal || s.fd < 0 {
+			continue // a terminal's number is used again
+		}
+		if link, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", s.fd)); err == nil {
+			names = append(names, link)
+		}
+	}
+	return names
 }

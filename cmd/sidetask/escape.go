@@ -73,6 +73,10 @@ func isColour(tok []byte) bool {
 // terminals obey) too.
 func printable(tok []byte) []byte {
 	for i := 0; i < len(tok); {
+		if tok[i] < utf8.RuneSelf {
+			i++
+			continue
+		}
 		r, n := utf8.DecodeRune(tok[i:])
 		if r == utf8.RuneError && n == 1 || r >= 0x80 && r < 0xa0 {
 			return bytes.Map(func(r rune) rune {

@@ -76,7 +76,7 @@ func (c *Client) call(ctx context.Context, method string, params, result any) (r
 	case m, ok := <-answer:
 		switch {
 		case !ok:
-			return id, ErrLost
+			return id, c.conn.lost()
 		case m.Error != nil:
 			return id, m.Error
 		case result == nil:

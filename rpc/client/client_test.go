@@ -80,6 +80,43 @@ func TestDialLost(t *testing.T) {
 	}
 }
 
+// What the daemon says of the connection before it closes it is the error.
+func TestDialTooMany(t *testing.T) {
+	s := newScripted(t)
+	done := make(chan error, 1)
+	go func() {
+		_, err := client.Dial(t.Context(), client.Options{Socket: s.socket})
+		done <- err
+	}()
+	p := s.acceptSilent()
+	p.write(`{"jsonrpc":"2.0","id":null,"error":{"code":-32003,"message":"too many connections","data":{"kind":"limitReached"}}}`)
+	_ = p.conn.Close()
+	if err := within(t, done, "Dial"); !errors.Is(err, rpc.ErrLimitReached) || err.Error() != "too many connections" {
+		t.Errorf("Dial = %v, want the daemon's word", err)
+	}
+}
+
+// A daemon that is stopping is not the one that is wanted.
+func TestDialStopping(t *testing.T) {
+	s := newScripted(t)
+	done := make(chan error, 1)
+	go func() {
+		c, err := client.Dial(t.Context(), client.Options{Socket: s.socket})
+		if err == nil {
+			err = c.Close()
+		}
+		done <- err
+	}()
+	p := s.acceptSilent()
+	m := p.read("initialize")
+	p.write(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"error":{"code":-32007,"message":"the daemon is shutting down"}}`)
+	_ = p.conn.Close()
+	s.accept()
+	if err := within(t, done, "Dial"); err != nil {
+		t.Errorf("Dial = %v, want the next daemon", err)
+	}
+}
+
 func TestDialOtherProtocol(t *testing.T) {
 	s := newScripted(t)
 	done := make(chan error, 1)

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"strings"
@@ -110,34 +109,6 @@ func (c *call) report(receipt *registry.Receipt) {
 	if receipt != nil {
 		c.receipts = append(c.receipts, receipt)
 	}
-}
-
-// decode reads the parameters of a call.
-func decode[T any](c *call) (T, error) {
-	var params T
-	if c.params == nil {
-		return params, nil
-	}
-	if c.params[0] != '{' {
-		return params, rpc.Errorf(rpc.CodeInvalidParams, "invalid params: must be an object")
-	}
-	if err := json.Unmarshal(c.params, &params); err != nil {
-		var mismatch *json.UnmarshalTypeError
-		if errors.As(err, &mismatch) {
-			return params, rpc.Errorf(rpc.CodeInvalidParams, "invalid params: %q cannot be a %s", wireName(mismatch.Field), mismatch.Value)
-		}
-		return params, rpc.Errorf(rpc.CodeInvalidParams, "invalid params: %v", err)
-	}
-	return params, nil
-}
-
-// wireName takes the names of embedded Go structs from the path of a field:
-// those begin with a capital, ours never.
-func wireName(path string) string {
-	for path != "" && path[0] >= 'A' && path[0] <= 'Z' {
-		_, path, _ = strings.Cut(path, ".")
-	}
-	return path
 }
 
 func cut(s string, n int) string {
