@@ -117,25 +117,19 @@ func (k *Keeper) Client(ctx context.Context) (*Client, error) {
 // means that the connection ended in the middle: the caller knows whether the
 // call may be repeated.
 func (k *Keeper) Call(ctx context.Context, method string, params, result any) error {
-	_, err := k.CallDelivered(ctx, method, params, result)
-	return err
-}
-
-// CallDelivered is [Client.CallDelivered] in the way of [Keeper.Call].
-func (k *Keeper) CallDelivered(ctx context.Context, method string, params, result any) (delivered func(), err error) {
 	for {
 		c, err := k.Client(ctx)
 		if err != nil {
-			return func() {}, err
+			return err
 		}
-		delivered, err := c.CallDelivered(ctx, method, params, result)
+		err = c.Call(ctx, method, params, result)
 		if !errors.Is(err, rpc.ErrShuttingDown) {
-			return delivered, err
+			return err
 		}
 		select {
 		case <-c.Done():
 		case <-ctx.Done():
-			return func() {}, err
+			return err
 		}
 	}
 }

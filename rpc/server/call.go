@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"strings"
@@ -36,6 +35,9 @@ type call struct {
 // run makes the answer and queues it.
 func (c *call) run() {
 	result, err := c.handle()
+	if c.waiting {
+		c.conn.noLongerWaits()
+	}
 	var answer response
 	if err != nil {
 		answer.Error = wireError(err)
@@ -86,39 +88,27 @@ func (c *call) waits() error {
 	return nil
 }
 
+// letInAfter is waits for a call that mostly takes a moment: the next request is
+// let in when it takes longer, and where too many wait already it is not. The
+// handler calls settled before it returns.
+func (c *call) letInAfter(moment time.Duration) (settled func()) {
+	if c.waiting {
+		return func() {}
+	}
+	let := make(chan bool, 1)
+	timer := time.AfterFunc(moment, func() { let <- c.conn.letNextIn() })
+	return func() {
+		if !timer.Stop() {
+			c.waiting = <-let
+		}
+	}
+}
+
 // report hands over what becomes final when the answer has been delivered.
 func (c *call) report(receipt *registry.Receipt) {
 	if receipt != nil {
 		c.receipts = append(c.receipts, receipt)
 	}
-}
-
-// decode reads the parameters of a call.
-func decode[T any](c *call) (T, error) {
-	var params T
-	if c.params == nil {
-		return params, nil
-	}
-	if c.params[0] != '{' {
-		return params, rpc.Errorf(rpc.CodeInvalidParams, "invalid params: must be an object")
-	}
-	if err := json.Unmarshal(c.params, &params); err != nil {
-		var mismatch *json.UnmarshalTypeError
-		if errors.As(err, &mismatch) {
-			return params, rpc.Errorf(rpc.CodeInvalidParams, "invalid params: %q cannot be a %s", wireName(mismatch.Field), mismatch.Value)
-		}
-		return params, rpc.Errorf(rpc.CodeInvalidParams, "invalid params: %v", err)
-	}
-	return params, nil
-}
-
-// wireName takes the names of embedded Go structs from the path of a field:
-// those begin with a capital, ours never.
-func wireName(path string) string {
-	for path != "" && path[0] >= 'A' && path[0] <= 'Z' {
-		_, path, _ = strings.Cut(path, ".")
-	}
-	return path
 }
 
 func cut(s string, n int) string {

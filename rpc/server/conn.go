@@ -39,10 +39,11 @@ type conn struct {
 	token        string             // of initialize: bound for good
 	client       rpc.Peer
 	note         string
-	delivered    bool               // says tools/delivered
-	held         int                // mounts, policies, subscriptions
-	mounts       map[string]func()  // by id: how to detach them
-	unsubscribe  context.CancelFunc // of task/subscribe
+	delivered    bool                     // says tools/delivered
+	held         int                      // mounts, policies, subscriptions
+	mounts       map[string]func()        // by id: how to detach them
+	writes       map[string]chan struct{} // by task: closed when the newest write is over
+	unsubscribe  context.CancelFunc       // of task/subscribe
 	onEnd        []func()
 }
 
@@ -51,7 +52,7 @@ func newConn(s *Server, nc *net.UnixConn, peer credentials) *conn {
 		server: s, nc: nc, peer: peer, out: newOutbox(nc, s.slow),
 		changed: make(chan struct{}), open: make(map[*call]struct{}),
 		asked: make(map[uint64]chan message), unconfirmed: make(map[string][]*call),
-		mounts: make(map[string]func()),
+		mounts: make(map[string]func()), writes: make(map[string]chan struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
@@ -199,13 +200,17 @@ func (c *conn) letNextIn() bool {
 	return true
 }
 
+// noLongerWaits frees a call's place, before its answer tells the client so.
+func (c *conn) noLongerWaits() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waiting--
+}
+
 func (c *conn) finished(done *call) {
 	done.cancel()
 	c.mu.Lock()
 	delete(c.open, done)
-	if done.waiting {
-		c.waiting--
-	}
 	c.changedLocked()
 	c.mu.Unlock()
 	c.closeIfDone()
