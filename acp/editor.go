@@ -2,6 +2,7 @@ package acp
 
 import (
 	"bytes"
+	"strings"
 
 	"sidetask/acp/internal/turn"
 	"sidetask/acp/internal/wire"
@@ -183,8 +184,7 @@ func slash(line []byte, e wire.Envelope) bool {
 	if !ok {
 		return false
 	}
-	text, ok := wire.Get(line, first, "text")
-	return ok && bytes.HasPrefix(text.Of(line), []byte(`"/`))
+	return wire.Text(line, first, "type") == "text" && strings.HasPrefix(wire.Text(line, first, "text"), "/")
 }
 
 // cancelRequest takes $/cancel_request: of a request that waits here it is ours.
