@@ -29,7 +29,11 @@ func (p *proxy) fromServer(line []byte, e wire.Envelope) {
 		p.agentAnswer(line, e)
 		return
 	}
-	switch method := e.Method.Of(line); {
+	method := e.Method.Of(line)
+	if bytes.IndexByte(method, '\\') >= 0 {
+		method = wire.Quote(wire.String(method)) // an escaped spelling is the same name
+	}
+	switch {
 	case string(method) == `"`+methodUpdate+`"`:
 		p.update(line, e)
 	case e.ID.Absent() && string(method) == `"`+methodTurnEnded+`"`:
