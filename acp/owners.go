@@ -155,6 +155,7 @@ func (p *proxy) nowBound(s *session, pending int) {
 	p.letGo(s)
 	p.sayOnce(s)
 	p.note(s)
+	p.userSpoke(s)
 	for lease := range s.unsettled {
 		p.settleNow(s, lease)
 	}

@@ -145,7 +145,9 @@ func (p *proxy) denyPermissions(s *session) {
 // claim asks the daemon for a session's notices. Without a daemon the answer is
 // none, at once.
 func (p *proxy) claim(s *session, a turn.Claim) {
+	spoke := a.Reason == turn.ForUser
 	if !s.bound {
+		s.spoke = s.spoke || spoke
 		p.step(s, turn.Claimed{ID: a.ID})
 		return
 	}
@@ -155,6 +157,7 @@ func (p *proxy) claim(s *session, a turn.Claim) {
 	}
 	var got rpc.InboxClaimed
 	p.call(s, &call{method: rpc.MethodInboxClaim, params: params, result: &got, then: func(err error) {
+		s.spoke = s.spoke || spoke && !answered(err)
 		done := turn.Claimed{ID: a.ID}
 		if err == nil {
 			done.Lease = got.Lease
@@ -163,6 +166,19 @@ func (p *proxy) claim(s *session, a turn.Claim) {
 			}
 		}
 		p.step(s, done)
+	}})
+}
+
+// userSpoke tells the daemon that the user spoke while it was away, which
+// restores the budget of wakes.
+func (p *proxy) userSpoke(s *session) {
+	if !s.spoke {
+		return
+	}
+	s.spoke = false
+	params := rpc.InboxClaim{As: rpc.As{Token: s.token}, Reason: turn.ForUser, Take: new(bool)}
+	p.call(s, &call{method: rpc.MethodInboxClaim, params: params, result: &rpc.InboxClaimed{}, then: func(err error) {
+		s.spoke = s.spoke || !answered(err)
 	}})
 }
 

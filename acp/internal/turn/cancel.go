@@ -82,7 +82,7 @@ func (m *Machine) giveUp() {
 	}
 	m.state = user
 	if len(m.queue) > 0 {
-		m.release()
+		m.release(false)
 	}
 }
 

@@ -254,6 +254,7 @@ func (m *Machine) leave() {
 	}
 	if m.own != nil {
 		m.giveBack(&m.own.delivery, true)
+		m.own.delivery = delivery{} // another's from now on: not to be sent again
 	}
 	m.impatient()
 	m.next()
