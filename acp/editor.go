@@ -105,6 +105,7 @@ func (p *proxy) clientRequest(line []byte, e wire.Envelope, method string) {
 		p.openSession(r, line, e)
 	case methodClose, methodDelete:
 		r.session = p.sessionOf(line, e)
+		r.asked = wire.Text(line, e.Params, "sessionId")
 		p.inTurn(r, line, e, "")
 	case methodPrompt:
 		s := p.sessionOf(line, e)

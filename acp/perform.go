@@ -61,7 +61,9 @@ func (p *proxy) forward(a turn.Forward) {
 	}
 	if r != nil && r.held == a.Ref {
 		r.held = 0
-		p.loads(r)
+		if !r.ends() {
+			p.loads(r)
+		}
 	}
 }
 

@@ -67,8 +67,8 @@ type request struct {
 	session *session
 	ref     turn.Ref // of a prompt
 	held    turn.Ref // of any other message that waits here behind a prompt
-	asked   string   // the session that load or resume names
-	loads   *session // while the agent is at that
+	asked   string   // the session that load, resume, close or delete names
+	loads   *session // while the agent is at a load or resume
 }
 
 // ownPrompt is a prompt of ours at the agent.
