@@ -15,9 +15,7 @@ func (p *proxy) agentLine(line []byte) {
 	if !ok {
 		if len(bytes.TrimSpace(line)) > 0 {
 			p.trace.line(fromAgent, markDropped, line)
-			for _, piece := range p.gaps.Expand(line) {
-				_, _ = p.o.Err.Write(piece.Bytes)
-			}
+			p.noise(line)
 		}
 		return
 	}

@@ -23,6 +23,7 @@ type link struct {
 type call struct {
 	method string
 	params any
+	status bool // an owner/update of the status
 	result any
 	then   func(error) // in the loop
 }

@@ -27,18 +27,19 @@ type ending struct {
 	agentOver   bool // the agent has ended and its last line is read
 	treeOver    bool // nothing of its tree is left, or it was killed
 	mayGo       bool // the editor has had its answers
-	forced      bool // the editor takes them too slowly
+	forced      bool // the editor takes all that too slowly
 }
 
 // over reports whether the loop may end.
 func (p *proxy) over() bool {
-	if p.end.forced {
+	switch {
+	case p.end.forced:
 		return true
+	case p.life == nil && !p.end.editorGone,
+		p.life != nil && !(p.end.agentOver && p.end.treeOver && p.end.mayGo):
+		return false
 	}
-	if p.life == nil {
-		return p.end.editorGone && p.editor.idle()
-	}
-	return p.end.agentOver && p.end.treeOver && p.end.mayGo && p.editor.idle()
+	return p.editor.idle()
 }
 
 func (p *proxy) grace() time.Duration {

@@ -70,7 +70,7 @@ func TestSlowEditor(t *testing.T) {
 		c := &child{stdin: toAgent, stdout: agOut, stderr: &lastLine{to: io.Discard}, wait: func() (int, string) { return <-died, "" }}
 		go func() {
 			defer close(done)
-			run(context.Background(), Options{In: edIn, Out: edOut, Err: io.Discard, Agent: []string{"agent"}}, c)
+			runWith(context.Background(), Options{In: edIn, Out: edOut, Err: io.Discard, Agent: []string{"agent"}}, c)
 		}()
 		line := `{"jsonrpc":"2.0","method":"x","params":"` + strings.Repeat("y", 10000) + `"}` + "\n"
 		const lines = 2000 // 20 MB
@@ -113,7 +113,7 @@ func TestSlowAgent(t *testing.T) {
 		c := &child{stdin: agIn, stdout: agOut, stderr: &lastLine{to: io.Discard}, wait: func() (int, string) { return <-died, "" }}
 		go func() {
 			defer close(done)
-			run(context.Background(), Options{In: edIn, Out: toEditor, Err: io.Discard, Agent: []string{"agent"}}, c)
+			runWith(context.Background(), Options{In: edIn, Out: toEditor, Err: io.Discard, Agent: []string{"agent"}}, c)
 		}()
 		line := `{"jsonrpc":"2.0","method":"x","params":"` + strings.Repeat("y", 10000) + `"}` + "\n"
 		sent := 0
@@ -138,5 +138,34 @@ func TestSlowAgent(t *testing.T) {
 		_ = toAgent.Close()
 		_ = editor.Close()
 		<-done
+	})
+}
+
+// A stderr that nobody reads holds nothing up: noise is lost, messages are not.
+func TestUnreadStderr(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		edIn, editor := io.Pipe()
+		agOut, agent := io.Pipe()
+		unread, stderr := io.Pipe()
+		toEditor := &sink{}
+		died, done := make(chan int, 1), make(chan struct{})
+		c := &child{stdin: &sink{}, stdout: agOut, stderr: &lastLine{to: io.Discard}, wait: func() (int, string) { return <-died, "" }}
+		go func() {
+			defer close(done)
+			runWith(context.Background(), Options{In: edIn, Out: toEditor, Err: stderr, Agent: []string{"agent"}}, c)
+		}()
+		for range 1000 {
+			_, _ = io.WriteString(agent, "[debug] "+strings.Repeat("noise ", 1000)+"\n")
+		}
+		_, _ = io.WriteString(agent, `{"jsonrpc":"2.0","method":"x"}`+"\n")
+		synctest.Wait()
+		if got := toEditor.take(); got != `{"jsonrpc":"2.0","method":"x"}`+"\n" {
+			t.Errorf("the editor got %.200q", got)
+		}
+		_ = editor.Close()
+		died <- 0
+		_ = agent.Close()
+		<-done // though the noise is still unread
+		_ = unread.Close()
 	})
 }

@@ -184,7 +184,7 @@ func (p *proxy) agentPiece(l wire.Line) {
 		p.fromAgent.skip = true
 	}
 	if p.fromAgent.skip {
-		_, _ = p.o.Err.Write(l.Bytes)
+		p.noise(l.Bytes)
 		p.fromAgent.skip = l.More
 		return
 	}

@@ -190,13 +190,17 @@ func (p *proxy) status(s *session, busy bool) {
 	if busy {
 		status = "busy"
 	}
+	if n := len(s.calls); n > 0 && s.calls[n-1].status {
+		s.calls[n-1].params = rpc.OwnerUpdate{As: rpc.As{Token: s.token}, Status: status}
+		return // what has not been said yet is not worth saying
+	}
 	p.ownerUpdate(s, rpc.OwnerUpdate{Status: status})
 }
 
 func (p *proxy) ownerUpdate(s *session, u rpc.OwnerUpdate) {
 	if s.bound {
 		u.Token = s.token
-		p.call(s, &call{method: rpc.MethodOwnerUpdate, params: u, result: &rpc.Empty{}, then: func(error) {}})
+		p.call(s, &call{method: rpc.MethodOwnerUpdate, params: u, status: u.Status != "", result: &rpc.Empty{}, then: func(error) {}})
 	}
 }
 

@@ -30,6 +30,7 @@ type proxy struct {
 	marks                 string // begins the marks of long lines
 	gaps                  *wire.Gaps
 	editor, agent         *outlet
+	stderr                *noise
 	fromEditor, fromAgent *inlet
 	holdAgent             int // responses that wait for a bind: nothing is read from the agent meanwhile
 	version               int
@@ -141,7 +142,14 @@ func randomHex(n int) string {
 
 // logf tells a person, on stderr, one line.
 func (p *proxy) logf(format string, args ...any) {
-	_, _ = fmt.Fprintf(p.o.Err, "sidetask: acp: "+format+"\n", args...)
+	p.noise(fmt.Appendf(nil, "sidetask: acp: "+format+"\n", args...))
+}
+
+// noise sends something to stderr.
+func (p *proxy) noise(b []byte) {
+	for _, piece := range p.gaps.Expand(b) {
+		_, _ = p.stderr.Write(piece.Bytes)
+	}
 }
 
 // toEditor sends a line of ours to the editor.

@@ -84,9 +84,9 @@ func (d *daemon) call(ctx context.Context, agent *mcp.Implementation, params rpc
 		if err != nil {
 			return reply{}, err
 		}
-		// A failed delivery needs no word: the daemon gives the same again.
-		r := reply{failed: func() {}}
-		r.delivered, err = c.CallDelivered(ctx, rpc.MethodToolsCall, params, &r.ToolsCallResult)
+		var r reply
+		arrived, err := c.CallDelivered(ctx, rpc.MethodToolsCall, params, &r.ToolsCallResult)
+		r.delivered, r.failed = func() { arrived(true) }, func() { arrived(false) }
 		switch {
 		case err == nil && d.own != nil:
 			return d.own.addNotices(ctx, c, params.Name, r), nil

@@ -46,6 +46,18 @@ func figure(b *testing.B, name string, d []time.Duration) float64 {
 	return us
 }
 
+// newBench is a world whose runtime folder is in memory, as XDG_RUNTIME_DIR is.
+func newBench(b *testing.B) *world {
+	w := newWorld(b)
+	if dir, err := os.MkdirTemp("/dev/shm", "st"); err == nil {
+		b.Cleanup(func() { _ = os.RemoveAll(dir) })
+		w.end()
+		w.paths.Runtime = filepath.Join(dir, "r")
+		w.begin()
+	}
+	return w
+}
+
 func benchSpec() Spec {
 	return Spec{Command: stamp, Cwd: "/", Env: map[string]string{"PATH": os.Getenv("PATH"), "HOME": "/"}}
 }
@@ -53,7 +65,7 @@ func benchSpec() Spec {
 // BenchmarkStart: a start → the command's first instruction, and its end → the
 // registry's listeners, against a parent that forks, execs and waits itself.
 func BenchmarkStart(b *testing.B) {
-	w := newWorld(b)
+	w := newBench(b)
 	ended := make(chan time.Time, 1)
 	defer w.registry.OnDone("/", func(registry.Task) { ended <- time.Now() })()
 	var direct, directEnd, warm, warmEnd, call []time.Duration
@@ -104,7 +116,7 @@ func (w *world) awaitSpare() {
 
 // BenchmarkColdStart: the same without a spare.
 func BenchmarkColdStart(b *testing.B) {
-	w := newWorld(b)
+	w := newBench(b)
 	var cold []time.Duration
 	for b.Loop() {
 		w.awaitSpareOr(func() { w.p.spare.retire() })
@@ -126,7 +138,7 @@ func (w *world) awaitSpareOr(f func()) {
 
 // BenchmarkThroughput: 2 GiB as a task, bounded on disk, against `| cat > file`.
 func BenchmarkThroughput(b *testing.B) {
-	w := newWorld(b)
+	w := newBench(b)
 	dir := b.TempDir()
 	const command = "head -c 2147483648 /dev/zero"
 	var task, cat []time.Duration
@@ -167,7 +179,7 @@ const crowd = 3000
 // keeper, context switches while all are silent, killing all.
 func BenchmarkCrowd(b *testing.B) {
 	for b.Loop() {
-		w := newWorld(b)
+		w := newBench(b)
 		w.start("true") // what is made once is made
 		before, rss := heap(), ownRSS(b)
 		began := time.Now()

@@ -32,11 +32,18 @@ type cleaner struct {
 	open   int64 // where the incomplete end begins; -1 without one
 }
 
+// lineBytes is how much of an unfinished line is kept at least: backspaces reach
+// no further back.
+const lineBytes = 4 << 10
+
 // newCleaner keeps at most keep bytes of text; 0 = all of it.
 func newCleaner(keep int64, raw bool) *cleaner {
 	n := int(min(keep, 1<<30))
 	c := &cleaner{keep: n, raw: raw, open: -1}
-	c.done.keep, c.line.keep = n, n
+	c.done.keep = n
+	if n > 0 {
+		c.line.keep = max(n, lineBytes) // what backspaces take off must be there
+	}
 	return c
 }
 

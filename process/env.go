@@ -20,6 +20,9 @@ var removedPrefixes = []string{"SIDETASK_", "LISTEN_", "WATCHDOG_"}
 // plain tells programs that no person looks on: neither colour nor pager.
 var plain = map[string]string{"NO_COLOR": "1", "TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat"}
 
+// usualPath is where programs are for whoever does not say.
+const usualPath = "/usr/local/bin:/usr/bin:/bin"
+
 // environment makes a command's variables: the owner's, what the start says
 // over them, less what is nobody's business, and what T190 adds.
 func environment(base, over map[string]string, terminal bool) map[string]string {
@@ -30,6 +33,9 @@ func environment(base, over map[string]string, terminal bool) map[string]string 
 		return slices.Contains(removed, name) ||
 			slices.ContainsFunc(removedPrefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 	})
+	if env["PATH"] == "" {
+		env["PATH"] = usualPath
+	}
 	if !terminal {
 		maps.Copy(env, plain)
 	} else if env["TERM"] == "" || env["TERM"] == "dumb" {
@@ -44,7 +50,7 @@ func environment(base, over map[string]string, terminal bool) map[string]string 
 // bare is the environment of whoever gave none: what a login has at least. The
 // daemon's own is never a task's.
 func bare() map[string]string {
-	env := map[string]string{"PATH": "/usr/local/bin:/usr/bin:/bin"}
+	env := make(map[string]string)
 	u, err := user.Current()
 	if err != nil {
 		return env

@@ -190,6 +190,29 @@ func TestKillTwice(t *testing.T) {
 	<-stop
 }
 
+// TestStoppedKeeper: a command that stops its own keeper is killed all the same,
+// and ends at its time limit; its start does not hang on it.
+func TestStoppedKeeper(t *testing.T) {
+	w := newWorld(t)
+	w.settings.StopGraceMs = 100
+	w.p.survivors = 100 * time.Millisecond
+	for _, command := range []string{"kill -STOP $PPID; sleep 1000", "trap '' TERM; while :; do kill -STOP $PPID; done"} {
+		task := w.start(command)
+		if _, _, err := w.registry.Kill(w.context(), registry.AsOperator(), task.ID, nil); err != nil {
+			t.Fatal(err)
+		}
+		if ended := w.wait(task); !ended.Status.Terminal() {
+			t.Errorf("%q: %s", command, ended.Status)
+		}
+		w.gone(task)
+		ms := int64(50)
+		limited := w.wait(w.start(command, func(s *Spec) { s.TimeoutMs = &ms }))
+		if d := detail(limited); d != "timed out after 50 ms" && d != "lost: its keeper was killed" {
+			t.Errorf("%q over its time ended %s, %q", command, limited.Status, d)
+		}
+	}
+}
+
 // TestSurvivors: what lives when a kill should be over is named.
 func TestSurvivors(t *testing.T) {
 	w := newWorld(t)

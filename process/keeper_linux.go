@@ -148,17 +148,27 @@ func killAndReap(pidfd int) {
 
 // terminate asks a keeper by signal to stop its command: where its control
 // socket does not answer.
-func terminate(pidfd int) error { return unix.PidfdSendSignal(pidfd, unix.SIGTERM, nil, 0) }
+func terminate(pidfd int) error {
+	err := unix.PidfdSendSignal(pidfd, unix.SIGTERM, nil, 0)
+	resume(pidfd)
+	return err
+}
+
+// resume lets a keeper go on that somebody stopped.
+func resume(pidfd int) { _ = unix.PidfdSendSignal(pidfd, unix.SIGCONT, nil, 0) }
+
+// kill ends a process; who listens for its end is told of it.
+func kill(pidfd int) { _ = unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0) }
 
 // killMarked kills a process if it has the marks, and waits for its end. It is
 // pinned before it is looked at, so that it cannot be another one by then.
-func killMarked(pid int, marks [][]byte) bool {
+func killMarked(pid int, m *marks) bool {
 	pidfd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
 		return false
 	}
 	defer closeFD(pidfd)
-	if !marked(pid, marks) || unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0) != nil {
+	if !m.on(pid) || unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0) != nil {
 		return false
 	}
 	// What the kernel holds on to (a dead network disk) is not waited for long.

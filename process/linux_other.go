@@ -31,7 +31,11 @@ func killAndReap(int) {}
 
 func terminate(int) error { return errNeedsLinux }
 
-func killMarked(int, [][]byte) bool { return false }
+func resume(int) {}
+
+func kill(int) {}
+
+func killMarked(int, *marks) bool { return false }
 
 func closeFD(int) {}
 

@@ -276,6 +276,16 @@ func TestKeeperKilled(t *testing.T) {
 	if alive := alivePIDs(nowPids); len(alive) > 0 {
 		t.Errorf("%v run on", alive)
 	}
+	// Its own command kills the keeper before that can tell of the start: there was
+	// a command, so there is a task. A leftover with a clean environment is found
+	// by the pipe that it writes to.
+	dir := t.TempDir()
+	murders := w.start("env -i setsid bash -c 'echo $$ > pid; exec sleep 1000' & while [ ! -s pid ]; do :; done; kill -KILL $PPID; sleep 1000", func(s *Spec) { s.Cwd = dir })
+	w.is(w.wait(murders), registry.Failed, "lost: its keeper was killed")
+	pid, err := os.ReadFile(filepath.Join(dir, "pid"))
+	if err != nil || len(alivePIDs(string(pid))) > 0 {
+		t.Errorf("process %s of the keeper's murderer runs on, %v", pid, err)
+	}
 	// A keeper that crashes says why in its file; here it is made to by a signal
 	// that a Go program dies of with a trace.
 	crashes := w.start("echo ready; sleep 1000")

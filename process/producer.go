@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -50,8 +51,10 @@ type Producer struct {
 	pids      *pids
 	spare     *spares
 
-	done sync.WaitGroup // the goroutines that tell of ends
-	stop chan struct{}  // closed by Close
+	done sync.WaitGroup  // the goroutines that tell of ends
+	life context.Context // ends with Close
+	die  context.CancelFunc
+	stop chan struct{} // closed by Close
 
 	mu     sync.Mutex
 	kept   map[registry.Row]*kept // tasks whose keeper lives; guarded by mu
@@ -73,6 +76,7 @@ type kept struct {
 	leftovers int
 
 	check   *time.Timer   // runs after a kill; nil before
+	overdue *time.Timer   // of a command with a time limit
 	settled chan struct{} // closed when the end has been handed to the registry
 	gone    chan struct{} // closed when the keeper has ended, and all leftovers with it
 }
@@ -106,6 +110,7 @@ func Open(o Options) (*Producer, error) {
 		stop:      make(chan struct{}),
 		kept:      make(map[registry.Row]*kept),
 	}
+	p.life, p.die = context.WithCancel(context.Background())
 	if err := paths.CheckSocket(p.control(1 << 40)); err != nil {
 		return nil, fmt.Errorf("keepers' control sockets: %w", err)
 	}
@@ -158,13 +163,14 @@ func (p *Producer) Close() error {
 	p.closed = true
 	p.mu.Unlock()
 	close(p.stop)
+	p.die()
 	p.spare.close()
 	err := errors.Join(p.pids.close(), p.watcher.Close())
 	p.done.Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, k := range p.kept {
-		k.stopCheck()
+		k.stopChecks()
 		closeFD(k.pidfd)
 	}
 	p.kept = nil

@@ -154,6 +154,7 @@ func (p *Producer) adopt(row registry.Row, a alive) bool {
 		closeFD(pidfd)
 		return false
 	}
+	p.checkLimit(row, a.TimeoutMs, a.GraceMs)
 	return true
 }
 

@@ -3,7 +3,6 @@ package process
 import (
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -16,9 +15,9 @@ import (
 const (
 	// spareIdle is how long a spare keeper is kept after the last start.
 	spareIdle = time.Minute
-	// handTimeout bounds the talk with a keeper: a machine so loaded that a
-	// fork takes longer does not start commands any more.
-	handTimeout = time.Minute
+	// handTimeout bounds the talk with a keeper. One that took the job and is not
+	// heard in time (a command can stop it at once) is left to its task's end.
+	handTimeout = 5 * time.Second
 )
 
 // spare is a keeper that waits for its job.
@@ -126,18 +125,17 @@ func (k *spare) end() {
 	closeFD(k.pidfd)
 }
 
-// hand gives the job and the locked file, and waits for the command's start.
-func (k *spare) hand(j *job, lock *os.File) (report, error) {
-	var r report
+// send gives the job and the locked file.
+func (k *spare) send(j *job, lock *os.File) error {
 	text, err := json.Marshal(j)
 	if err != nil {
-		return r, err
+		return err
 	}
 	if len(text) > maxJob {
-		return r, fmt.Errorf("the command and its environment have %d bytes as JSON, at most %d are possible", len(text), maxJob)
+		return fmt.Errorf("the command and its environment have %d bytes as JSON, at most %d are possible", len(text), maxJob)
 	}
 	if err := k.conn.SetDeadline(time.Now().Add(handTimeout)); err != nil {
-		return r, err
+		return err
 	}
 	framed := append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...)
 	// The lock goes with the first byte; what the socket does not take at once follows.
@@ -145,22 +143,19 @@ func (k *spare) hand(j *job, lock *os.File) (report, error) {
 	if err == nil && n < len(framed) {
 		_, err = k.conn.Write(framed[n:])
 	}
-	if err != nil {
-		return r, err
-	}
+	return err
+}
+
+// report waits until the keeper tells of the command's start.
+func (k *spare) report() (report, error) {
+	var r report
 	length := make([]byte, 4)
 	if _, err := io.ReadFull(k.conn, length); err != nil {
-		return r, fmt.Errorf("it ended: %w", err)
+		return r, fmt.Errorf("it said nothing: %w", err)
 	}
-	text = make([]byte, min(binary.BigEndian.Uint32(length), maxAnswer))
+	text := make([]byte, min(binary.BigEndian.Uint32(length), maxAnswer))
 	if _, err := io.ReadFull(k.conn, text); err != nil {
-		return r, fmt.Errorf("it ended: %w", err)
+		return r, fmt.Errorf("it broke off: %w", err)
 	}
-	if err := json.Unmarshal(text, &r); err != nil {
-		return r, err
-	}
-	if r.Error != "" && !r.Recorded {
-		return r, errors.New(r.Error)
-	}
-	return r, nil
+	return r, json.Unmarshal(text, &r)
 }

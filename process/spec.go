@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"sidetask/registry"
 )
@@ -95,6 +96,9 @@ func (s *Spec) timeout(settings Settings) int64 {
 	}
 	return settings.TimeoutMs
 }
+
+// grace is the time between TERM and KILL.
+func (s Settings) grace() time.Duration { return time.Duration(s.StopGraceMs) * time.Millisecond }
 
 // label is what a list shows: the command, where nothing was given.
 func (s *Spec) label() string {

@@ -44,7 +44,7 @@ func (p *Producer) plan(c registry.Caller, s Spec) (*job, map[string]string, err
 	}
 	settings := p.settings()
 	base, cwd := p.basis(c)
-	if base == nil && s.Env["PATH"] == "" {
+	if base == nil && s.Env["PATH"] == "" { // neither is an environment of anybody's
 		base = bare()
 	}
 	env := environment(base, s.Env, s.terminal())
@@ -129,19 +129,38 @@ func (p *Producer) run(ctx context.Context, row registry.Row, j *job) (err error
 		removeGroup(group)
 		return err
 	}
-	r, err := k.hand(j, lock)
-	if err != nil {
-		p.untrack(row)
-		p.discard(k)
+	if err := p.handOver(k, row, j, lock); err != nil {
+		p.takeBack(row, k)
 		removeGroup(group)
 		return fmt.Errorf("hand the command to its keeper: %w", err)
 	}
 	p.spare.warm()
+	p.checkLimit(row, j.TimeoutMs, j.GraceMs)
+	return nil
+}
+
+// handOver gives the job away. Once the keeper has taken it up (it signs first of
+// all), there is a task, whatever becomes of the keeper: a command may have run.
+// Its end is then told like every other.
+func (p *Producer) handOver(k *spare, row registry.Row, j *job, lock *os.File) error {
+	if err := k.send(j, lock); err != nil {
+		return err
+	}
+	r, err := k.report()
+	switch {
+	case err != nil:
+		if _, unsigned := p.signed(row); unsigned != nil {
+			return err
+		}
+		p.log.Warn("a keeper took a command and did not report", "row", row, "error", err)
+	case r.Error != "" && !r.Recorded:
+		return errors.New(r.Error)
+	}
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	if t, ok := p.kept[row]; ok {
 		t.pid = r.PID
 	}
-	p.mu.Unlock()
 	return nil
 }
 
@@ -162,17 +181,25 @@ func (p *Producer) track(k *kept) error {
 	return nil
 }
 
-// untrack forgets a task. Its pidfd stays open.
+// untrack forgets a task; whoever did has its pidfd, which stays open.
 func (p *Producer) untrack(row registry.Row) (*kept, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	k, ok := p.kept[row]
 	if ok {
 		delete(p.kept, row)
-		k.stopCheck()
+		k.stopChecks()
 		p.pids.remove(k.pidfd)
 	}
 	return k, ok
+}
+
+// takeBack ends a keeper that did not take its job. One whose end was told
+// meanwhile is buried, and its descriptor may be another file's by now.
+func (p *Producer) takeBack(row registry.Row, k *spare) {
+	if _, ok := p.untrack(row); ok {
+		p.discard(k)
+	}
 }
 
 // discard ends a keeper that got no job, or did not take it. Its command, if it

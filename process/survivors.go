@@ -7,42 +7,83 @@ import (
 	"sidetask/registry"
 )
 
-// survivorsAfter is when, after the grace of a kill, what is left of the tree is
-// named: by then only what the kernel holds on to lives (a dead network disk).
-const survivorsAfter = 3 * time.Second
+const (
+	// survivorsAfter is when, after the grace of a kill or a time limit, a keeper is
+	// looked after: by then nothing should be left but what the kernel holds on to
+	// (a dead network disk).
+	survivorsAfter = 3 * time.Second
+	// silence is how long a keeper may take then to say anything at all.
+	silence = 3 * time.Second
+)
 
-// checkSurvivors looks after a kill whether the tree is empty. Nothing waits for
-// that but a timer; the keeper's end stops it.
+// checkSurvivors looks after the keeper when a kill should be over. Nothing waits
+// for that but a timer; the keeper's end stops it.
 func (p *Producer) checkSurvivors(row registry.Row) {
-	grace := time.Duration(p.settings().StopGraceMs) * time.Millisecond
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if k, ok := p.kept[row]; ok && k.check == nil && !p.closed {
-		k.check = time.AfterFunc(grace+p.survivors, func() { p.nameSurvivors(row) })
+		k.check = time.AfterFunc(p.settings().grace()+p.survivors, func() { p.lookAfter(row) })
 	}
 }
 
-// nameSurvivors tells the person what a kill could not end.
-func (p *Producer) nameSurvivors(row registry.Row) {
+// checkLimit looks after the keeper when it should have ended the command for its
+// time limit.
+func (p *Producer) checkLimit(row registry.Row, timeoutMs, graceMs int64) {
+	if timeoutMs <= 0 {
+		return
+	}
 	p.mu.Lock()
-	if p.closed {
+	defer p.mu.Unlock()
+	if k, ok := p.kept[row]; ok && k.overdue == nil && !p.closed {
+		after := time.Duration(timeoutMs+graceMs) * time.Millisecond
+		k.overdue = time.AfterFunc(after+p.survivors, func() {
+			if k, ok := p.find(row); ok && !k.ended {
+				p.lookAfter(row)
+			}
+		})
+	}
+}
+
+// lookAfter tells the person what a kill could not end, and ends a keeper that
+// does nothing any more: its own command may have stopped it (SIGSTOP).
+func (p *Producer) lookAfter(row registry.Row) {
+	p.mu.Lock()
+	k, ok := p.kept[row]
+	if !ok || p.closed {
 		p.mu.Unlock()
 		return
 	}
 	p.done.Add(1) // with the lock: Close waits only after it has set closed
-	p.mu.Unlock()
 	defer p.done.Done()
-	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	resume(k.pidfd)
+	p.mu.Unlock()
+	ctx, cancel := context.WithTimeout(p.life, silence)
 	defer cancel()
 	a, err := p.ask(ctx, row, request{Op: opStatus})
-	if err == nil && a.Processes > 0 {
+	switch {
+	case err == nil && len(a.Names) > 0:
 		p.log.Warn("processes of a killed task do not end; their keeper goes on trying", "row", row, "processes", a.Processes, "first", a.Names)
+	case err != nil && ctx.Err() == context.DeadlineExceeded:
+		p.killKeeper(row)
 	}
 }
 
-// stopCheck ends the timer. The producer's mu must be held.
-func (k *kept) stopCheck() {
-	if k.check != nil {
-		k.check.Stop()
+// killKeeper ends a keeper that does not answer. Its task is lost then, and its
+// processes are swept.
+func (p *Producer) killKeeper(row registry.Row) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if k, ok := p.kept[row]; ok && !p.closed {
+		p.log.Warn("a keeper does not answer and is killed, with its command", "row", row)
+		kill(k.pidfd)
+	}
+}
+
+// stopChecks ends the timers. The producer's mu must be held.
+func (k *kept) stopChecks() {
+	for _, timer := range []*time.Timer{k.check, k.overdue} {
+		if timer != nil {
+			timer.Stop()
+		}
 	}
 }

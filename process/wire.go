@@ -73,6 +73,10 @@ type alive struct {
 	Input   bool   `json:"input,omitempty"` // it takes input
 	Group   string `json:"group,omitempty"` // the command's control group
 	GraceMs int64  `json:"graceMs"`         // of a stop that names none
+	// TimeoutMs is the command's time limit; 0 = none.
+	TimeoutMs int64 `json:"timeoutMs,omitempty"`
+	// Pipes are the command's output pipes, as /proc/<pid>/fd names them.
+	Pipes []string `json:"pipes,omitempty"`
 }
 
 // Why a keeper ended its command.

@@ -1,6 +1,9 @@
 package registry
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // Bind names an unnamed owner (API.md, owner/bind). If one of that name exists
 // it keeps its handle, and tokens and tasks of the unnamed one move to it; the
@@ -20,25 +23,26 @@ func (r *Registry) Bind(ctx context.Context, b Binding, host Host) (Handle, erro
 	}
 	for {
 		h, stale, err := r.bindOnce(hash, b, host)
-		if err != nil || stale == nil {
+		if err != nil || stale == "" {
 			return h, err
 		}
-		if _, err := r.Dispose(ctx, stale.Handle, "replaced by a fresh session of the same id"); err != nil {
+		_, err = r.Dispose(ctx, stale, "replaced by a fresh session of the same id")
+		if err != nil && !errors.Is(err, ErrOwnerGone) { // gone is what it should be
 			return "", err
 		}
 	}
 }
 
 // bindOnce binds, or says what must be disposed first.
-func (r *Registry) bindOnce(hash [32]byte, b Binding, host Host) (Handle, *owner, error) {
+func (r *Registry) bindOnce(hash [32]byte, b Binding, host Host) (h, stale Handle, err error) {
 	r.mu.Lock()
 	defer r.unlock()
 	if r.phase != open {
-		return "", nil, ErrShuttingDown
+		return "", "", ErrShuttingDown
 	}
 	o := r.byTokenLocked(hash)
 	if o == nil || o.disposed != nil {
-		return "", nil, Errorf(KindOwnerGone, "this token is not registered; register it first")
+		return "", "", Errorf(KindOwnerGone, "this token is not registered; register it first")
 	}
 	if b.Agent == "" {
 		b.Agent = o.Agent
@@ -46,9 +50,9 @@ func (r *Registry) bindOnce(hash [32]byte, b Binding, host Host) (Handle, *owner
 	key := name{b.Agent, b.Session}
 	switch {
 	case o.Session != "" && key == (name{o.Agent, o.Session}):
-		return o.Handle, nil, nil // said again
+		return o.Handle, "", nil // said again
 	case o.Session != "":
-		return "", nil, Errorf(KindUnauthorized, "owner %s is session %q of %q already", o.Handle, o.Session, o.Agent)
+		return "", "", Errorf(KindUnauthorized, "owner %s is session %q of %q already", o.Handle, o.Session, o.Agent)
 	}
 	known := r.names[key]
 	if known == nil {
@@ -56,18 +60,18 @@ func (r *Registry) bindOnce(hash [32]byte, b Binding, host Host) (Handle, *owner
 		next := o.OwnerRecord
 		next.Agent, next.Session = b.Agent, b.Session
 		r.putNamed(t, o, next)
-		return o.Handle, nil, t.commit()
+		return o.Handle, "", t.commit()
 	}
 	if b.Fresh {
 		if known.host != nil {
-			return "", nil, Errorf(KindUnauthorized, "session %q of %q has a live host; a fresh session cannot have its id", b.Session, b.Agent)
+			return "", "", Errorf(KindUnauthorized, "session %q of %q has a live host; a fresh session cannot have its id", b.Session, b.Agent)
 		}
-		return "", known, nil
+		return "", known.Handle, nil
 	}
 	if err := known.takeable(host, b.Takeover); err != nil {
-		return "", nil, err
+		return "", "", err
 	}
-	return known.Handle, nil, r.mergeLocked(known, o, o.host)
+	return known.Handle, "", r.mergeLocked(known, o, o.host)
 }
 
 // mergeLocked moves everything of an unnamed owner to a named one, which gets

@@ -1,6 +1,9 @@
 package registry
 
-import "slices"
+import (
+	"log/slog"
+	"slices"
+)
 
 // keptLog is how many changes are kept for observers who come back; trimStep
 // how many more may pile up before the oldest are dropped together.
@@ -71,9 +74,12 @@ func (t *transition) commit() error {
 	t.change.DropTasks = append(t.change.DropTasks, r.orphans...)
 	trim := r.changes.trim(len(t.change.Log))
 	t.change.TrimLog = trim
-	if err := r.store.Commit(t.change); err != nil {
-		return err
+	r.trouble = r.store.Commit(t.change)
+	if r.trouble != nil {
+		r.failures++
+		return r.trouble
 	}
+	r.failures = 0
 	r.orphans = nil
 	for kind, n := range t.change.Counters {
 		r.counters[kind] = n
@@ -88,6 +94,16 @@ func (t *transition) commit() error {
 		r.changes.append(t.change.Log, trim)
 	}
 	return nil
+}
+
+// refusedLocked logs what must be tried again, once for a whole spell of
+// failures.
+func (r *Registry) refusedLocked(message string, rec *record, err error) {
+	level := slog.LevelError
+	if r.failures > 1 {
+		level = slog.LevelDebug
+	}
+	r.log.Log(r.life, level, message, "task", rec.ID, "error", err)
 }
 
 // changeLog is the kept end of the numbered log.

@@ -30,33 +30,24 @@ func (r *Registry) Kill(ctx context.Context, c Caller, id string, reason *string
 
 	r.mu.Lock()
 	defer r.unlock()
-	if !agent {
-		rec.byUser--
-	} else {
-		defer r.unclaimLocked(rec)
-	}
 	if failed != nil { // T40
+		r.killedLocked(rec, agent)
 		return false, Task{}, producerFailed(failed)
 	}
 	if rec.gone {
+		r.killedLocked(rec, agent)
 		return false, rec.snapshot(), nil
 	}
-	err = r.stopLocked(rec, agent)
-	return false, rec.snapshot(), err
+	r.stopLocked(rec, agent)
+	return false, rec.snapshot(), nil
 }
 
 // killEnded is a kill of a task that had ended (T39). It is called with the
 // lock and gives it back.
 func (r *Registry) killEnded(rec *record, p Producer, agent bool) (bool, Task, error) {
 	if agent && !rec.Reported {
-		next := rec.Record
-		next.Reported = true
-		t := r.transitionLocked()
-		t.put(rec, next)
-		if err := t.commit(); err != nil {
-			r.unlock()
-			return false, Task{}, err
-		}
+		r.claimLocked(rec)
+		r.stopLocked(rec, agent)
 	}
 	snapshot := rec.snapshot()
 	r.unlock()
@@ -66,18 +57,74 @@ func (r *Registry) killEnded(rec *record, p Producer, agent bool) (bool, Task, e
 	return true, snapshot, nil
 }
 
-// stopLocked records that the producer has been asked. A settlement that came
-// meanwhile stays as it is (T43).
-func (r *Registry) stopLocked(rec *record, agent bool) error {
+// killedLocked ends what a kill holds while it asks.
+func (r *Registry) killedLocked(rec *record, agent bool) {
+	if agent {
+		r.unclaimLocked(rec)
+	} else {
+		rec.byUser--
+	}
+}
+
+// lateKill is what a kill has done and the store refused so far. The work has
+// been asked to end, which nothing takes back (a full disk must not keep
+// anybody from killing what fills it): so the kill counts, and is recorded as
+// soon as the store writes again. Until then it holds what it held while it
+// asked.
+type lateKill struct {
+	agent bool // its owner has been told
+	user  bool // the operator was the first to ask
+}
+
+// stopLocked records that the producer has been asked, and ends what the kill
+// holds. A settlement that came meanwhile stays as it is (T43).
+func (r *Registry) stopLocked(rec *record, agent bool) {
+	late, asked := rec.late, rec.late != lateKill{} || rec.Status != Running
+	err := r.recordStopLocked(rec, late.agent || agent, late.user || !agent && !asked)
+	switch {
+	case err == nil:
+		r.killedLocked(rec, agent)
+		r.endLateLocked(rec)
+	case agent && !late.agent:
+		rec.late.agent = true
+	case !agent && !asked:
+		rec.late.user = true
+	default: // one of its kind waits already, or it adds nothing
+		r.killedLocked(rec, agent)
+	}
+	if err != nil {
+		r.refusedLocked("a kill could not be recorded; trying again", rec, err)
+		if rec.late != (lateKill{}) {
+			r.late[rec.row] = rec
+			r.retryLaterLocked()
+		}
+	}
+}
+
+// endLateLocked ends what refused kills held: they are recorded now.
+func (r *Registry) endLateLocked(rec *record) {
+	late := rec.late
+	rec.late = lateKill{}
+	delete(r.late, rec.row)
+	if late.agent {
+		r.killedLocked(rec, true)
+	}
+	if late.user {
+		r.killedLocked(rec, false)
+	}
+}
+
+// recordStopLocked commits what kills have done.
+func (r *Registry) recordStopLocked(rec *record, reported, byUser bool) error {
 	next := rec.Record
-	next.Reported = next.Reported || agent
+	next.Reported = next.Reported || reported
 	ended := rec.Status.Terminal()
 	if ended && next.Reported == rec.Reported {
 		return nil
 	}
 	t := r.transitionLocked()
 	if !ended {
-		if next.Status == Running && !agent {
+		if next.Status == Running && byUser {
 			next.Cause = causeUser
 		}
 		next.Status = Stopping

@@ -3,6 +3,8 @@ package registry
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -158,4 +160,63 @@ func TestKillByUser(t *testing.T) {
 	if diff := cmp.Diff([]string{"bash-1", "bash-2"}, ids(w.Inbox(h))); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// TestKillOnFullDisk: a kill whose record is refused counts all the same, for
+// the work is asked to end; it is recorded as soon as the store writes again.
+func TestKillOnFullDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		h := w.owner("s")
+		c := AsOwner(h)
+		own, users, both, ended, quiet := w.start(c), w.start(c), w.start(c), w.start(c), w.start(c)
+		w.end(ended)
+		w.rung()
+		full := errors.New("no space left")
+		w.store.refusing(full)
+		kill := func(c Caller, task Task, want Status) {
+			t.Helper()
+			if _, got, err := w.Kill(t.Context(), c, task.ID, nil); err != nil || got.Status != want || got.Reported != (c != AsOperator()) {
+				t.Errorf("kill of %s: %+v, %v", task.ID, got, err)
+			}
+		}
+		kill(c, own, Stopping)
+		kill(c, own, Stopping)
+		kill(AsOperator(), users, Stopping)
+		kill(c, both, Stopping)
+		kill(c, ended, Completed)
+		if _, got, err := w.Kill(t.Context(), AsOperator(), both.ID, nil); err != nil || got.Status != Stopping || !got.Reported {
+			t.Errorf("the operator's kill after the owner's: %+v, %v", got, err)
+		}
+		if err := w.Trouble(); !errors.Is(err, full) {
+			t.Errorf("Trouble = %v", err)
+		}
+		for _, task := range []Task{own, users, both} {
+			w.Settle(task.Row, Outcome{Status: Killed, Detail: text("signal: SIGTERM")})
+		}
+		kill(AsOperator(), quiet, Stopping)
+		time.Sleep(5 * retryAfter)
+		if len(w.rung()) != 0 {
+			t.Error("somebody was rung for its own kill")
+		}
+		w.store.refusing(nil)
+		time.Sleep(retryAfter)
+		synctest.Wait()
+		var lines []string
+		for _, task := range w.List(c, true) {
+			line := task.ID + " " + string(task.Status)
+			if task.Detail != nil {
+				line += " " + *task.Detail
+			}
+			lines = append(lines, line)
+		}
+		want := []string{"bash-1 killed signal: SIGTERM", "bash-2 killed killed by the user", "bash-3 killed signal: SIGTERM", "bash-4 completed exit code: 0", "bash-5 stopping"}
+		if diff := cmp.Diff(want, lines); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff([]string{users.ID}, ids(w.Inbox(h))); diff != "" || w.Trouble() != nil {
+			t.Errorf("notices %s, trouble %v", diff, w.Trouble())
+		}
+		w.consistent()
+	})
 }

@@ -111,6 +111,14 @@ func (r *Registry) Facts(t Task) Facts {
 	return p.Facts(t.Row)
 }
 
+// Trouble says why the newest commit failed, nil where it did not: with a full
+// disk starts are refused, and ends and kills wait to be recorded.
+func (r *Registry) Trouble() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.trouble
+}
+
 // Counts counts tasks by what they do, and the registered owners.
 type Counts struct {
 	Starting, Running, Stopping, Finished int

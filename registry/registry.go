@@ -61,6 +61,9 @@ type Registry struct {
 	aliases   map[Handle]Handle // of owners that were merged into another
 	lenders   map[string]Host   // leases of callers that are no host of the owner
 	pending   map[Row]Outcome   // settlements that the store refused so far
+	late      map[Row]*record   // kills that it refused
+	trouble   error             // why the newest commit failed; nil where it did not
+	failures  int               // commits that failed since the last that did not
 	orphans   []Row             // rows that the store must still forget
 
 	counters  map[string]int64
@@ -78,6 +81,7 @@ type Registry struct {
 	drained  chan struct{}
 
 	timer    *time.Timer // the one timer; nil while nothing is due
+	retryAt  time.Time   // when what the store refused is tried again; zero: nothing is
 	phase    phase
 	arrivals chan struct{} // closed when an owner gets a host, or at the end; nil: nobody waits
 }
@@ -104,6 +108,7 @@ type record struct {
 	waiters []*waiter     // in the order they came
 	claims  int           // receipts that are open and kills that are asking (see reported)
 	byUser  int           // kills of the operator that are asking
+	late    lateKill      // kills that the store refused so far
 	started chan struct{} // closed when the start is over; nil after that
 
 	readers [2]chan struct{} // one for the owner, one for the operator: nil = free, else closed when it gets free
@@ -123,6 +128,12 @@ func (rec *record) due() bool {
 func (rec *record) snapshot() Task {
 	t := rec.Task
 	t.Reported = rec.Reported || rec.claims > 0 && rec.Status.Terminal()
+	if rec.late != (lateKill{}) {
+		t.Reported = t.Reported || rec.late.agent
+		if t.Status == Running {
+			t.Status = Stopping
+		}
+	}
 	return t
 }
 
@@ -145,6 +156,7 @@ func Open(o Options) (*Registry, error) {
 		aliases:   make(map[Handle]Handle),
 		lenders:   make(map[string]Host),
 		pending:   make(map[Row]Outcome),
+		late:      make(map[Row]*record),
 		counters:  make(map[string]int64),
 	}
 	if r.log == nil {

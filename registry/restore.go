@@ -118,6 +118,7 @@ func (r *Registry) forgetLocked(rec *record) {
 	r.unindexLocked(rec)
 	delete(r.rows, rec.row)
 	delete(r.pending, rec.row)
+	delete(r.late, rec.row)
 	if rec.ID != "" {
 		delete(r.ids, rec.ID)
 		r.changes.bury(rec.snapshot())

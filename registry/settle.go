@@ -2,7 +2,7 @@ package registry
 
 import "time"
 
-// retryAfter is how long a settlement waits that the store refused.
+// retryAfter is how long waits what the store refused: settlements, leases that come back.
 const retryAfter = time.Second
 
 // Settle commits the end of a task; the first outcome wins (T59). Called
@@ -43,9 +43,9 @@ func (r *Registry) settleLocked(rec *record, o Outcome) {
 	t.put(rec, next)
 	t.announce(&next)
 	if err := t.commit(); err != nil {
-		r.log.Error("the end of a task could not be recorded; trying again", "task", rec.ID, "error", err)
+		r.refusedLocked("the end of a task could not be recorded; trying again", rec, err)
 		r.pending[rec.row] = o
-		r.armLocked()
+		r.retryLaterLocked()
 		return
 	}
 	delete(r.pending, rec.row)
@@ -78,7 +78,7 @@ func (r *Registry) endedLocked(rec *record, o Outcome, seq int64) Record {
 	// A clock that was set back must not end a task before its start (T104).
 	next.FinishedAt = max(o.EndedAt, next.StartedAt)
 	next.Ended = seq
-	if next.Cause == "" && rec.byUser > 0 && rec.Status == Running {
+	if next.Cause == "" && rec.Status == Running && (rec.late.user || rec.byUser > 0 && !rec.late.agent) {
 		next.Cause = causeUser // the kill is on its way (T43)
 	}
 	if next.Status == Killed && next.Cause != "" {

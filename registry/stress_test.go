@@ -62,7 +62,7 @@ func (w *world) consistent() {
 			w.t.Errorf("%s: %d waits left", h, len(o.waits))
 		}
 	}
-	if len(r.lost)+len(r.pending) == 0 && r.timer != nil {
+	if len(r.lost)+len(r.pending)+len(r.late) == 0 && r.timer != nil {
 		w.t.Error("a timer is left that waits for nothing")
 	}
 	got := map[string]int{}
@@ -72,7 +72,7 @@ func (w *world) consistent() {
 	if diff := cmp.Diff(want, got); diff != "" {
 		w.t.Errorf("indexes (-records +indexes): %s", diff)
 	}
-	if len(r.rows) != len(w.store.tasks) || len(r.pending) != 0 || len(r.orphans) != 0 || len(r.queue) != 0 {
+	if len(r.rows) != len(w.store.tasks) || len(r.pending)+len(r.late) != 0 || len(r.orphans) != 0 || len(r.queue) != 0 {
 		w.t.Errorf("%d rows, %d stored; %d pending, %d orphans, %d queued", len(r.rows), len(w.store.tasks), len(r.pending), len(r.orphans), len(r.queue))
 	}
 }

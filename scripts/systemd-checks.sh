@@ -58,7 +58,7 @@ check_install() {
   out=$(st install --systemd)
   want "install again changes nothing" 'sidetask.service is up to date' "$out"
   lacks "... and restarts nothing" 'has ended|is installed' "$out"
-  out=$(user systemd-analyze --user --man=no verify "$home/.config/systemd/user/$service" "$home/.config/systemd/user/$socket" 2>&1)
+  out=$(user systemd-analyze --user verify "$home/.config/systemd/user/$service" "$home/.config/systemd/user/$socket" 2>&1)
   want "systemd-analyze --user verify is silent" '^$' "$out"
   out=$(user systemd-analyze --user --no-pager security $service 2>&1 | tail -1)
   want "systemd-analyze --user security: ${out##*: }" 'exposure level' "$out"
@@ -152,6 +152,7 @@ check_restart() {
 check_editor() {
   local how
   for how in restart crash; do
+    : > "$work/editor"
     user "$home/src/bin/editor" -- sidetask acp -- "$home/src/bin/agent" > "$work/editor" 2>&1 &
     local editor=$!
     await 10 grep -q 'end of the turn' "$work/editor"
@@ -299,6 +300,7 @@ check_repair() {
   want "... with the command for it" "reset-failed 'sidetask\.\*'" "$out"
   id=$(only run -c 'while echo tick; do sleep 0.1; done')
   want "... a client starts a daemon instead" '"supervisor": "autostart"' "$(st status --json)"
+  want "... doctor says that, too" 'is not the service' "$(st doctor)"
   user rm -r "$home/.config/systemd/user/$service.d"
   want "install --systemd repairs it" 'the daemon runs as a service' "$(st install --systemd)"
   goes_on "... with the task" "$id"

@@ -74,7 +74,7 @@ func TestUnitsVerify(t *testing.T) {
 		}
 		paths = append(paths, path)
 	}
-	cmd := exec.Command(analyze, append([]string{"--user", "--man=no", "verify"}, paths...)...)
+	cmd := exec.Command(analyze, append([]string{"--user", "verify"}, paths...)...)
 	cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+dir, "HOME="+dir)
 	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)

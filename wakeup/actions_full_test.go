@@ -11,8 +11,8 @@ import (
 )
 
 // doFull is one call while the store refuses everything: it says so, and
-// nothing has changed. The model is not touched, but for a receipt, which
-// counts as not delivered.
+// nothing has changed, so the model is not touched. But a receipt counts as not
+// delivered, and a kill counts, for its work is asked to end.
 func (m *machine) doFull(t *rapid.T) {
 	disk, ok := m.store.(*memory)
 	if !ok {
@@ -32,12 +32,8 @@ func (m *machine) doFull(t *rapid.T) {
 			return nil
 		})
 	case "kill":
-		task, c, as := m.task(t)
-		if task.status.Terminal() && (as < 0 || task.reported) {
-			t.Skip("changes nothing")
-		}
-		m.cancel = cancelAsks
-		_, _, err = m.r.Kill(context.Background(), c, task.id, nil)
+		m.fullKill(t)
+		return
 	case "claim":
 		i, o := m.registered(t)
 		if m.refusal(i, registry.ClaimUser) != "" {
@@ -81,5 +77,21 @@ func (m *machine) undelivered(t *rapid.T) {
 	}
 	if rcpt.reports {
 		m.unclaim(rcpt.task)
+	}
+}
+
+// fullKill is a kill that is recorded later.
+func (m *machine) fullKill(t *rapid.T) {
+	task, c, as := m.task(t)
+	m.cancel = cancelAsks
+	_, _, err := m.r.Kill(context.Background(), c, task.id, nil)
+	m.must(err)
+	ended := task.status.Terminal()
+	switch {
+	case as >= 0 && !task.lateAgent && !(ended && task.reported):
+		task.lateAgent = true
+		task.claims++
+	case as < 0 && !task.asked():
+		task.lateUser = true
 	}
 }

@@ -95,6 +95,9 @@ func (m *machine) doTime(t *rapid.T) {
 	m.r.Counts() // the timer's goroutine takes the same lock after this, and so may see what this one has written
 	time.Sleep(rapid.SampledFrom([]time.Duration{time.Second, 61 * time.Second, modelGrace + time.Minute}).Draw(t, "time"))
 	synctest.Wait()
+	for _, task := range m.tasks {
+		task.record() // the registry tries again each second
+	}
 	m.answers()
 	for i, o := range m.owners {
 		if o.handle == "" || o.host >= 0 {

@@ -207,7 +207,10 @@ func (m *machine) doKill(t *rapid.T) {
 		if !already || err != nil {
 			t.Fatalf("kill of an ended task: %v, %v", already, err)
 		}
-		task.reported = task.reported || as >= 0
+		if as >= 0 && !task.reported {
+			task.record()
+			task.reported = true
+		}
 		return
 	}
 	if already {
@@ -218,14 +221,16 @@ func (m *machine) doKill(t *rapid.T) {
 		return
 	}
 	m.must(err)
-	if as < 0 && task.status == registry.Running {
+	if as < 0 && !task.asked() {
 		task.cause = "killed by the user"
 	}
 	task.reported = task.reported || as >= 0
 	if m.cancel == cancelEnds {
 		m.settle(task, registry.Killed, "signal: SIGTERM", m.waiters(task))
+		task.record()
 		return
 	}
+	task.record()
 	task.status = registry.Stopping
 }
 

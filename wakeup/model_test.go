@@ -33,22 +33,54 @@ type mOwner struct {
 
 // mTask is a task of the model. owner -1 is the operator, -2 nobody.
 type mTask struct {
-	id       string
-	row      registry.Row
-	owner    int
-	status   registry.Status
-	detail   string
-	reported bool // for good
-	claims   int  // receipts that are open
-	notice   registry.Notice
-	lease    string
-	lender   int // host that holds the lease as a guest; -1 = the owner's host
-	endStep  int
-	rounds   int
-	out      int
-	cursor   [2]int // owner, operator
-	reading  [2]bool
-	cause    string
+	id                  string
+	row                 registry.Row
+	owner               int
+	status              registry.Status
+	detail              string
+	reported            bool // for good
+	claims              int  // receipts that are open
+	notice              registry.Notice
+	lease               string
+	lender              int // host that holds the lease as a guest; -1 = the owner's host
+	endStep             int
+	rounds              int
+	out                 int
+	cursor              [2]int // owner, operator
+	reading             [2]bool
+	cause               string
+	lateAgent, lateUser bool // kills that the full disk refused to record
+}
+
+// asked reports whether somebody has asked the task to stop.
+func (t *mTask) asked() bool {
+	return t.lateAgent || t.lateUser || t.status != registry.Running
+}
+
+// shown is the status as callers see it.
+func (t *mTask) shown() registry.Status {
+	if t.status == registry.Running && t.asked() {
+		return registry.Stopping
+	}
+	return t.status
+}
+
+// record writes down the kills that were refused.
+func (t *mTask) record() {
+	if !t.lateAgent && !t.lateUser {
+		return
+	}
+	if t.lateAgent {
+		t.reported = true
+		t.claims--
+	}
+	if !t.status.Terminal() {
+		if t.lateUser {
+			t.cause = "killed by the user"
+		}
+		t.status = registry.Stopping
+	}
+	t.lateAgent, t.lateUser = false, false
 }
 
 func (t *mTask) due() bool {
@@ -145,6 +177,9 @@ func (m *model) settle(t *mTask, status registry.Status, detail string, waits in
 	if t.status.Terminal() {
 		return
 	}
+	if t.lateUser && t.status == registry.Running {
+		t.cause = "killed by the user"
+	}
 	t.status, t.detail, t.endStep = status, detail, m.step
 	if status == registry.Killed && t.cause != "" {
 		t.detail = t.cause
@@ -216,6 +251,7 @@ func (m *model) hostGone(host int) {
 // restart: receipts, guests and hosts are gone; the grace goes on.
 func (m *model) restart() {
 	for _, t := range m.tasks {
+		t.record()
 		t.claims, t.reading, t.lender, t.rounds = 0, [2]bool{}, -1, min(t.rounds, 1)
 	}
 	for _, o := range m.owners {
@@ -250,7 +286,7 @@ func (m *model) handle(owner int) registry.Handle {
 func (m *model) lines() []string {
 	lines := []string{}
 	for _, t := range m.tasks {
-		lines = append(lines, line(t.id, t.status, t.detail, m.handle(t.owner), t.reported || t.status.Terminal() && t.claims > 0))
+		lines = append(lines, line(t.id, t.shown(), t.detail, m.handle(t.owner), t.reported || t.lateAgent || t.status.Terminal() && t.claims > 0))
 	}
 	return lines
 }

@@ -241,7 +241,7 @@ func TestRefusedJobs(t *testing.T) {
 		recorded bool
 	}{
 		{"another format", func(j *job) { j.Format++ }, "different versions", false},
-		{"no folder", func(j *job) { j.Dir += "x" }, "make exit record", false},
+		{"no folder", func(j *job) { j.Dir += "x" }, "make spool", true},
 		{"directory gone", func(j *job) { j.Cwd += "/gone" }, "working directory", true},
 		{"no directory", func(j *job) { j.Cwd = "/dev/null" }, "not a directory", true},
 		{"no program", func(j *job) { j.Path = "/none" }, "/none: no such file or directory", true},

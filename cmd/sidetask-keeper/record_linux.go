@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -11,30 +13,41 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// recordBytes is room for every record: taken at the start, so that an end can
-// be recorded on a full disk.
+// recordBytes is room for every record: taken early, so that an end can be
+// recorded on a full disk.
 const recordBytes = 4096
 
 // record is the exit record to come.
 type record struct {
-	file  *os.File
-	final string
+	temporary string
+	final     string
+	file      *os.File // the temporary one; nil before reserve
 }
 
-// newRecord makes the temporary file. It lies in the task's folder, so that
+// newRecord names the files. The temporary one lies in the task's folder, so that
 // only complete records are ever seen in the folder of all.
-func newRecord(j *job) (*record, error) {
-	file, err := os.OpenFile(filepath.Join(j.Dir, "exit.tmp"), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+func newRecord(j *job) *record {
+	return &record{
+		temporary: filepath.Join(j.Dir, "exit.tmp"),
+		final:     filepath.Join(j.Exits, strconv.FormatInt(j.Row, 10)),
+	}
+}
+
+// reserve makes the temporary file.
+func (r *record) reserve() error {
+	file, err := os.OpenFile(r.temporary, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("make exit record: %w", err)
+		return fmt.Errorf("make exit record: %w", err)
 	}
 	// Where room cannot be reserved, writing to it shows whether there is any.
 	if unix.Fallocate(int(file.Fd()), 0, 0, recordBytes) != nil {
 		if _, err := file.WriteAt(make([]byte, recordBytes), 0); err != nil {
-			return nil, fmt.Errorf("make exit record: %w", err)
+			_ = file.Close()
+			return fmt.Errorf("make exit record: %w", err)
 		}
 	}
-	return &record{file: file, final: filepath.Join(j.Exits, strconv.FormatInt(j.Row, 10))}, nil
+	r.file = file
+	return nil
 }
 
 // write puts the record where the daemon looks, whole or not at all. It may be
@@ -47,7 +60,7 @@ func (r *record) write(e exit) error {
 		return err
 	}
 	err = r.put(text)
-	if os.IsNotExist(err) && r.remake() == nil {
+	if errors.Is(err, fs.ErrNotExist) && r.remake() == nil {
 		err = r.put(text)
 	}
 	if err != nil {
@@ -59,13 +72,18 @@ func (r *record) write(e exit) error {
 }
 
 func (r *record) put(text []byte) error {
+	if r.file == nil {
+		if err := r.reserve(); err != nil {
+			return err
+		}
+	}
 	if _, err := r.file.WriteAt(text, 0); err != nil {
 		return err
 	}
 	if err := r.file.Truncate(int64(len(text))); err != nil {
 		return err
 	}
-	return os.Rename(r.file.Name(), r.final)
+	return os.Rename(r.temporary, r.final)
 }
 
 // remake makes folder and temporary file again, where somebody deleted them.
@@ -73,13 +91,11 @@ func (r *record) remake() error {
 	if err := os.MkdirAll(filepath.Dir(r.final), 0o700); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(r.final+".tmp", os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
+	if r.file != nil {
+		_ = r.file.Close() // the deleted one
 	}
-	_ = r.file.Close() // the deleted one
-	r.file = file
-	return nil
+	r.file, r.temporary = nil, r.final+".tmp"
+	return r.reserve()
 }
 
 // introduce says who this keeper is.
@@ -92,10 +108,26 @@ func introduce() alive {
 // is reached by its socket alone; so an error is none.
 func (k *keeper) sign() {
 	k.me.Command, k.me.Input = k.command, k.input != nil
-	k.me.Group, k.me.GraceMs = k.job.Group, k.job.GraceMs
+	k.me.Group, k.me.GraceMs, k.me.TimeoutMs = k.job.Group, k.job.GraceMs, k.job.TimeoutMs
+	k.me.Pipes = k.pipes()
 	text, err := json.Marshal(k.me)
 	if err != nil {
 		return
 	}
 	_, _ = unix.Write(k.lock, append(text, '\n'))
+}
+
+// pipes names the pipes through which the command's output comes: whoever has one
+// open that is as young as the command is of its tree.
+func (k *keeper) pipes() []string {
+	var names []string
+	for _, s := range k.streams {
+		if s.terminal || s.fd < 0 {
+			continue // a terminal's number is used again
+		}
+		if link, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", s.fd)); err == nil {
+			names = append(names, link)
+		}
+	}
+	return names
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -45,6 +46,7 @@ func (k *keeper) start(daemon int) bool {
 	k.pidfd = -1
 	k.memory.watch(k.job.Group)
 	k.sign() // a new daemon can adopt from here on
+	k.record = newRecord(k.job)
 	err := k.prepare()
 	if err == nil {
 		err = k.spawn()
@@ -59,16 +61,17 @@ func (k *keeper) start(daemon int) bool {
 	k.active()
 	k.sign()
 	tell(daemon, report{PID: k.command})
+	// Beside the command, which need not wait for it. Where there is no room now it
+	// is tried again at the end.
+	_ = k.record.reserve()
 	return true
 }
 
-// prepare makes all files, so that a full disk is known before the command runs.
+// prepare makes what must be there before the command is.
 func (k *keeper) prepare() (err error) {
 	if k.job.Format != format {
+		k.record = nil // its daemon would not understand it
 		return fmt.Errorf("keeper and daemon are of different versions (formats %d and %d): restart the daemon", format, k.job.Format)
-	}
-	if k.record, err = newRecord(k.job); err != nil {
-		return err
 	}
 	k.control, err = listen(k.job.Control)
 	return err
@@ -80,8 +83,8 @@ func (k *keeper) fail(err error) (recorded bool) {
 		k.control.close(k.job.Control)
 	}
 	removeGroup(k.job.Group)
-	if k.record == nil {
-		return false
+	if k.record == nil || errors.Is(err, unix.ENOSPC) {
+		return false // an error of the call then, and no task
 	}
 	return k.record.write(exit{Format: format, Row: k.job.Row, SpawnError: err.Error(), EndedAt: time.Now().UnixMilli()}) == nil
 }

@@ -25,7 +25,7 @@ const (
 	// next read is a large one.
 	muchBytes    = 256 << 10
 	shortTime    = 5 * time.Millisecond
-	gather       = 200 * time.Microsecond
+	gather       = 100 * time.Microsecond
 	terminalRest = 5 * time.Millisecond // in which the kernel hands over what was written to a terminal
 )
 

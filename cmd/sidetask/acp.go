@@ -40,6 +40,9 @@ func (p *program) acp(ctx context.Context, f acpFlags, agent []string) error {
 	if err != nil {
 		return misuse("for example: --preset /review", "--preset: %w", err)
 	}
+	if _, isTerminal := terminal(p.stdin); isTerminal {
+		p.say("this speaks ACP with an editor on stdin and stdout; it is what the editor runs instead of the agent")
+	}
 	o, err := p.options()
 	if err != nil {
 		return err

@@ -13,9 +13,9 @@ func takes(least, most int) cobra.PositionalArgs {
 		next := "usage: " + cmd.UseLine()
 		switch {
 		case len(args) < least:
-			return misuse(next, "%s needs %s", cmd.CommandPath(), missing(cmd, len(args)))
+			return misuse(next, "`%s` needs %s", cmd.CommandPath(), missing(cmd, len(args)))
 		case most >= 0 && len(args) > most:
-			return misuse(next, "%q is too much for %s", args[most], cmd.CommandPath())
+			return misuse(next, "%q is too much for `%s`", args[most], cmd.CommandPath())
 		}
 		return nil
 	}

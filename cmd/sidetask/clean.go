@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"unicode/utf8"
 )
@@ -21,6 +22,7 @@ type cleaner struct {
 
 	held []byte // an unfinished sequence or character
 	line []byte // elsewhere than on a terminal: the line so far
+	open bool   // the last line written has no end yet
 }
 
 func newCleaner(out io.Writer) *cleaner {
@@ -44,21 +46,48 @@ func (c *cleaner) Write(b []byte) (int, error) {
 		clean = c.keep(clean, b[:max(n, 1)])
 		b = b[max(n, 1):]
 	}
-	_, err := c.out.Write(clean)
-	return written, err
+	return written, c.write(clean)
 }
 
-// Close writes what was held back. The writer below stays open.
+// insert writes a line of our own between what came and what comes.
+func (c *cleaner) insert(line string) error {
+	err := c.flush()
+	if c.open {
+		line = "\n" + line
+	}
+	c.open = false
+	_, writeErr := c.out.Write([]byte(line + "\n"))
+	return errors.Join(err, writeErr)
+}
+
+// Close writes what was held back, and on a terminal ends the last line, so that
+// the prompt has its own. The writer below stays open.
 func (c *cleaner) Close() error {
+	err := c.flush()
+	if c.terminal && c.open {
+		_, newlineErr := c.out.Write([]byte{'\n'})
+		err = errors.Join(err, newlineErr)
+	}
+	return err
+}
+
+// flush writes what was held back.
+func (c *cleaner) flush() error {
 	rest := c.line
 	if len(c.held) > 0 && c.held[0] != escape {
 		rest = append(rest, printable(c.held)...)
 	}
 	c.line, c.held = nil, nil
-	if len(rest) == 0 {
+	return c.write(rest)
+}
+
+// write writes clean bytes and notes whether the last line has ended.
+func (c *cleaner) write(clean []byte) error {
+	if len(clean) == 0 {
 		return nil
 	}
-	_, err := c.out.Write(rest)
+	c.open = clean[len(clean)-1] != '\n'
+	_, err := c.out.Write(clean)
 	return err
 }
 
@@ -102,7 +131,7 @@ func token(b []byte) int {
 		return 1
 	}
 	n := 0
-	for n < len(b) && isText(b[n:]) {
+	for n < len(b) && b[n] >= ' ' && b[n] != 0x7f {
 		n++
 	}
 	if n < len(b) {

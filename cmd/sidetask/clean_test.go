@@ -27,7 +27,7 @@ func cleaned(t interface{ Fatal(...any) }, isTerminal bool, parts ...string) str
 func TestClean(t *testing.T) {
 	for _, test := range []struct{ name, in, file, terminal string }{
 		{"text", "hello\nworld\n", "hello\nworld\n", "hello\nworld\n"},
-		{"unfinished line", "a\nb", "a\nb", "a\nb"},
+		{"unfinished line", "a\nb", "a\nb", "a\nb\n"},
 		{"tab", "a\tb\n", "a\tb\n", "a\tb\n"},
 		{"colours", "\x1b[1;31mred\x1b[0m\n", "red\n", "\x1b[1;31mred\x1b[0m\n"},
 		{"cursor", "\x1b[2Ja\x1b[3;4Hb\x1b[?25l\n", "ab\n", "ab\n"},
@@ -35,13 +35,13 @@ func TestClean(t *testing.T) {
 		{"device control", "\x1bPq#0;2;0;0;0\x1b\\a\n", "a\n", "a\n"},
 		{"charset and keypad", "\x1b(B\x1b=a\n", "a\n", "a\n"},
 		{"progress", "10%\r20%\r100%\n", "100%\n", "10%\r20%\r100%\n"},
-		{"progress at the end", "10%\r20%\r", "20%\r", "10%\r20%\r"},
+		{"progress at the end", "10%\r20%\r", "20%\r", "10%\r20%\r\n"},
 		{"carriage return and newline", "a\r\nb\r\r\n", "a\nb\n", "a\r\nb\r\r\n"},
 		{"other controls", "a\x00b\x07c\x0ed\x7f\n", "abcd\n", "abcd\n"},
-		{"no UTF-8", "a\xff\xfeb\n", "a\uFFFDb\n", "a\uFFFDb\n"},
+		{"no UTF-8", "a\xff\xfeb\n", "a\uFFFD\uFFFDb\n", "a\uFFFD\uFFFDb\n"},
 		{"C1 controls", "a\u009b31mb\n", "a\uFFFD31mb\n", "a\uFFFD31mb\n"},
-		{"cut at the end", "a\x1b[3", "a", "a"},
-		{"cut character at the end", "a\xc3", "a\uFFFD", "a\uFFFD"},
+		{"cut at the end", "a\x1b[3", "a", "a\n"},
+		{"cut character at the end", "a\xc3", "a\uFFFD", "a\uFFFD\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := cleaned(t, false, test.in); got != test.file {
@@ -89,6 +89,29 @@ func TestCleanBounded(t *testing.T) {
 		}
 		if out.Len() < 8*maxHeld {
 			t.Errorf("of %q only %d bytes came out", start, out.Len())
+		}
+	}
+}
+
+// Where output is no longer kept, a line says so: in its place, and never in
+// the middle of another.
+func TestCleanInsert(t *testing.T) {
+	for _, isTerminal := range []bool{false, true} {
+		var out bytes.Buffer
+		c := &cleaner{out: &out, terminal: isTerminal}
+		for _, part := range []string{"a\n", "[gone]", "b", "[gone]", "c\n"} {
+			var err error
+			if part[0] == '[' {
+				err = c.insert(part)
+			} else {
+				_, err = c.Write([]byte(part))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := c.Close(); err != nil || out.String() != "a\n[gone]\nb\n[gone]\nc\n" {
+			t.Errorf("terminal %v: %q, %v", isTerminal, out.String(), err)
 		}
 	}
 }

@@ -18,8 +18,7 @@ func (p *program) configCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Make, check and show the configuration (none of it needs a daemon)",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE:  help,
 	}
 	cmd.AddCommand(p.configInitCommand(), p.configCheckCommand(), p.configShowCommand(), p.configPathCommand())
 	return cmd
@@ -110,6 +109,10 @@ func (p *program) configCheckCommand() *cobra.Command {
 			}
 			if _, _, err := load(path); err != nil {
 				return err
+			}
+			if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+				p.say("%s does not exist: the defaults are in force", path)
+				return nil
 			}
 			p.say("%s is valid", path)
 			return nil

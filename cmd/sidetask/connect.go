@@ -87,30 +87,19 @@ func (p *program) link(ctx context.Context) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Close(); err != nil {
-		return nil, err
-	}
 	o, err := p.options()
 	if err != nil {
+		_ = c.Close()
 		return nil, err
 	}
-	l := &link{p: p, keeper: client.Keep(client.KeeperOptions{Options: o})}
-	l.revive() // it may have gone since
-	return l, nil
-}
-
-// revive starts a daemon if there is none, where that is allowed.
-func (l *link) revive() {
-	if !l.p.noAutostart {
-		l.keeper.Start()
-	}
+	return &link{p: p, keeper: client.Keep(client.KeeperOptions{Options: o, First: c, Revive: !p.noAutostart})}, nil
 }
 
 func (l *link) close() { _ = l.keeper.Close() }
 
 // call makes a call that may be repeated: it is, when the daemon went away in
-// the middle. One that crashed is started again; one that somebody stopped is
-// waited for.
+// the middle. The keeper starts one that crashed again; one that somebody stopped
+// is waited for, but for a new task, which is reason enough to start the next.
 func (l *link) call(ctx context.Context, method string, params, result any) error {
 	for {
 		c, err := l.client(ctx)
@@ -121,14 +110,15 @@ func (l *link) call(ctx context.Context, method string, params, result any) erro
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.Is(err, client.ErrLost):
-			l.revive()
-		case errors.Is(err, rpc.ErrShuttingDown): // as it is until it has gone
+		case errors.Is(err, rpc.ErrAborted): // the first thing that a stopping daemon does
+		case errors.Is(err, client.ErrLost), errors.Is(err, rpc.ErrShuttingDown):
 			select {
 			case <-c.Done():
 			case <-ctx.Done():
 			}
-		case errors.Is(err, rpc.ErrAborted): // the first thing that a stopping daemon does
+			if method == rpc.MethodTaskStart && !l.p.noAutostart {
+				l.keeper.Start()
+			}
 		default:
 			return err
 		}

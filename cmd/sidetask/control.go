@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -18,7 +19,10 @@ func (p *program) stopCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stop",
 		Short: "Stop the daemon and wait until it has ended",
-		Args:  takes(0, 0),
+		Long: `Stop the daemon and wait until it has ended. What becomes of running tasks says
+daemon.onStop: by default they end with the daemon, but for one under systemd,
+which leaves them running for the next daemon.`,
+		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := exclude(cmd, "keep-tasks", "cancel-tasks"); err != nil {
 				return err
@@ -55,6 +59,10 @@ func (p *program) stop(ctx context.Context, params rpc.DaemonStop) error {
 	if err := c.Call(ctx, rpc.MethodDaemonStatus, rpc.Empty{}, &status); err != nil {
 		return err
 	}
+	onStop, err := onStop(ctx, c.Call)
+	if err != nil {
+		return err
+	}
 	process, err := openProcess(status.PID)
 	if err != nil {
 		return err
@@ -67,7 +75,47 @@ func (p *program) stop(ctx context.Context, params rpc.DaemonStop) error {
 	if err := gone(ctx, c); err != nil {
 		return err
 	}
-	return process.wait(ctx)
+	if err := process.wait(ctx); err != nil {
+		return err
+	}
+	p.tellTasks(params, status, onStop)
+	return nil
+}
+
+// onStop asks for the setting that decides about tasks where no flag does.
+func onStop(ctx context.Context, call caller) (string, error) {
+	var result rpc.ConfigGetResult
+	if err := call(ctx, rpc.MethodConfigGet, rpc.Empty{}, &result); err != nil {
+		return "", err
+	}
+	for _, s := range result.Settings {
+		if s.Key == "daemon.onStop" {
+			var value string
+			err := json.Unmarshal(s.Value, &value)
+			return value, err
+		}
+	}
+	return "auto", nil
+}
+
+// tellTasks says what became of the tasks that ran when the daemon was stopped.
+func (p *program) tellTasks(params rpc.DaemonStop, status rpc.DaemonStatus, onStop string) {
+	live := status.Tasks.Running + status.Tasks.Stopping
+	keep := onStop == "keep" || onStop == "auto" && status.Supervisor == "systemd"
+	if params.KeepTasks != nil {
+		keep = *params.KeepTasks
+	}
+	switch {
+	case live == 0:
+	case keep && live == 1:
+		p.say("1 running task goes on; the next daemon has it again")
+	case keep:
+		p.say("%d running tasks go on; the next daemon has them again", live)
+	case live == 1:
+		p.say("1 running task was ended (--keep-tasks leaves it running)")
+	default:
+		p.say("%d running tasks were ended (--keep-tasks leaves them running)", live)
+	}
 }
 
 // gone waits until the daemon has closed the connection.
@@ -102,7 +150,8 @@ func (p *program) restart(ctx context.Context) error {
 	switch {
 	case err == nil:
 		err = c.Call(ctx, rpc.MethodDaemonRestart, rpc.DaemonRestart{Executable: exe}, nil)
-		if err == nil || errors.Is(err, client.ErrLost) {
+		// Somebody else may be restarting or stopping it: what counts is the next one.
+		if err == nil || errors.Is(err, client.ErrLost) || errors.Is(err, rpc.ErrShuttingDown) {
 			err = gone(ctx, c)
 		}
 		_ = c.Close()

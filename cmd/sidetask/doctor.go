@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"sidetask/rpc"
 )
 
 // finding is one line of the doctor: what is so, and what to do about it.
@@ -21,6 +23,7 @@ type finding struct {
 type doctor struct {
 	p        *program
 	manager  manager
+	status   *rpc.DaemonStatus // of the daemon; nil where none answers
 	findings []finding
 }
 

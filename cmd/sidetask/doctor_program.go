@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -143,9 +144,15 @@ func (d *doctor) daemon(ctx context.Context) {
 		return
 	}
 	if status == nil {
+		if pid := lockHolder(); pid != 0 {
+			d.wrong("daemon", fmt.Sprintf("`kill %d`; tasks go on, and the next command starts a daemon that has them", pid),
+				"pid %d has the lock of the state folder and does not answer on the socket", pid)
+			return
+		}
 		d.ok("daemon", "none runs; the next command starts it")
 		return
 	}
+	d.status = status
 	d.ok("daemon", "pid %d, version %s, %s", status.PID, status.Version, status.Supervisor)
 	switch {
 	case client.Newer(version(), status.Version):

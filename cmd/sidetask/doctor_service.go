@@ -100,6 +100,9 @@ func (d *doctor) unitStates(ctx context.Context) {
 	default:
 		d.ok("service", "%s is active, %s %s", systemd.SocketUnit, systemd.ServiceUnit, service)
 	}
+	if d.status != nil && d.status.Supervisor != "systemd" {
+		d.warn("service", "`sidetask install --systemd` hands its tasks over to the service", "the daemon that answers (pid %d, %s) is not the service", d.status.PID, d.status.Supervisor)
+	}
 	if d.manager.property(ctx, systemd.ServiceUnit, "NeedDaemonReload") == "yes" {
 		d.warn("service", "systemctl --user daemon-reload", "the manager has not read the unit files since they changed")
 	}

@@ -98,7 +98,7 @@ func nextStep(err error) string {
 	case rpc.CodeUnknownTask:
 		return "`sidetask ls -a` lists all tasks"
 	case rpc.CodeOwnerGone:
-		return "`sidetask owners` lists the sessions"
+		return "`sidetask owners` lists the sessions; with --shared a task needs none"
 	case rpc.CodeMethodNotFound:
 		return "the daemon is of another version than this command: run `sidetask daemon restart`"
 	case rpc.CodeShuttingDown:

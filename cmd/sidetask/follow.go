@@ -71,12 +71,14 @@ func (p *program) copyOutput(ctx context.Context, l *link, req tailRequest, out 
 			_ = out.Close()
 			return err
 		}
-		if part.Lost > 0 {
-			p.say("%s of %s are no longer kept", size(part.Lost), req.id)
-		}
 		data, err := decode(part)
 		if err != nil {
 			return err
+		}
+		if part.Lost > 0 {
+			if err := p.tellGap(out, part.Lost); err != nil {
+				return err
+			}
 		}
 		if _, err := out.Write(data); err != nil {
 			return fmt.Errorf("write output: %w", err)
@@ -86,6 +88,16 @@ func (p *program) copyOutput(ctx context.Context, l *link, req tailRequest, out 
 		}
 		params.Offset = number(part.Next)
 	}
+}
+
+// tellGap says where output is no longer kept: in its place and on a line of its
+// own, but for raw bytes, which are nobody's but the task's.
+func (p *program) tellGap(out io.Writer, lost int64) error {
+	if c, ok := out.(*cleaner); ok {
+		return c.insert(fmt.Sprintf("[%d bytes of output are gone]", lost))
+	}
+	p.say("%d bytes of output are gone", lost)
+	return nil
 }
 
 // decode gives the bytes of one answer.

@@ -28,13 +28,15 @@ stop is told so: "killed by the user".`,
 			if err := exclude(cmd, "all", "session"); err != nil {
 				return err
 			}
+			if err := agentAlone(f.session, f.agent); err != nil {
+				return err
+			}
 			return p.kill(cmd.Context(), f, args)
 		},
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.all, "all", false, "all tasks of everybody")
-	flags.StringVar(&f.session, "session", "", "all tasks of the agent with this session")
-	flags.StringVar(&f.agent, "agent", "", "the agent's name, where a session id is ambiguous")
+	p.sessionFlags(cmd, &f.session, &f.agent, "all tasks of the agent with this session")
 	flags.StringVarP(&f.reason, "reason", "r", "", "why; the task's owner reads it")
 	flags.BoolVar(&f.asJSON, "json", false, "print as JSON")
 	return cmd
@@ -60,6 +62,9 @@ func (p *program) kill(ctx context.Context, f killFlags, ids []string) error {
 		return err
 	}
 	defer func() { _ = c.Close() }()
+	if err := knownSession(ctx, c.Call, f.session, f.agent); err != nil {
+		return err
+	}
 	if many {
 		tasks, err := listTasks(ctx, c.Call)
 		if err != nil {
@@ -86,14 +91,19 @@ func (p *program) killEach(ctx context.Context, call caller, f killFlags, ids []
 		if f.reason != "" {
 			params.Reason = &f.reason
 		}
+		var before rpc.TaskResult // what it had left running: afterwards that may be gone
 		var result rpc.TaskKillResult
-		if err := call(ctx, rpc.MethodTaskKill, params, &result); err != nil {
+		err := call(ctx, rpc.MethodTaskGet, params.TaskRef, &before)
+		if err == nil {
+			err = call(ctx, rpc.MethodTaskKill, params, &result)
+		}
+		if err != nil {
 			failed = errors.Join(failed, err)
 			continue
 		}
 		killed = append(killed, killedJSON{result.Outcome, jsonTask(result.Task, time.Now())})
 		if !f.asJSON {
-			if err := p.printText(textOf(result.Content)); err != nil {
+			if err := p.printText(killText(result, leftovers(before.Task))); err != nil {
 				return err
 			}
 		}
@@ -105,4 +115,14 @@ func (p *program) killEach(ctx context.Context, call caller, f killFlags, ids []
 		}{jsonVersion, killed}))
 	}
 	return failed
+}
+
+// killText is what the model would read, and what it does not care about: the
+// end of what an ended task had left running.
+func killText(r rpc.TaskKillResult, left int) string {
+	text := textOf(r.Content)
+	if left > 0 && r.Outcome == rpc.KillAlreadyFinished {
+		text += "\nending " + count(left, "process") + " that it had left running"
+	}
+	return text
 }

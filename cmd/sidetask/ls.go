@@ -22,7 +22,11 @@ func (p *program) lsCommand() *cobra.Command {
 		Use:     "ls",
 		Aliases: []string{"list"},
 		Short:   "List tasks",
-		Args:    takes(0, 0),
+		Long: `List tasks: those that live, and ended ones that left processes running; with
+-a all. On a terminal in columns. Else one line a task with tabs between: id,
+kind, status with detail, age, time it took, owner ("you", "everybody", or agent
+and session), processes left, label.`,
+		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.watch {
 				return p.watch(cmd.Context(), f)
@@ -32,6 +36,9 @@ func (p *program) lsCommand() *cobra.Command {
 				return err
 			}
 			defer func() { _ = c.Close() }()
+			if err := knownSession(cmd.Context(), c.Call, f.session, f.agent); err != nil {
+				return err
+			}
 			tasks, err := listTasks(cmd.Context(), c.Call)
 			if err != nil {
 				return err
@@ -41,8 +48,8 @@ func (p *program) lsCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.BoolVarP(&f.all, "all", "a", false, "finished tasks too")
-	flags.StringVar(&f.session, "session", "", "only the tasks of the agent with this session")
-	flags.StringVar(&f.agent, "agent", "", "only the tasks of this agent")
+	p.sessionFlags(cmd, &f.session, &f.agent, "only the tasks of the agent with this session")
+	flags.Lookup("agent").Usage = "only the tasks of this agent"
 	flags.BoolVar(&f.asJSON, "json", false, "print as JSON")
 	flags.BoolVarP(&f.watch, "watch", "w", false, "stay, and show each change")
 	return cmd
@@ -120,7 +127,11 @@ func (p *program) printTable(tasks []rpc.Task, now time.Time) error {
 		rows = append(rows, []string{"ID", "KIND", "STATUS", "AGE", "TOOK", "OWNER", "LEFT", "LABEL"})
 	}
 	for _, t := range tasks {
-		rows = append(rows, taskRow(t, now))
+		row := taskRow(t, now)
+		if isTerminal && t.Operator != nil {
+			row[5] = ownerName(t.Operator.Agent, abbreviate(t.Operator.Session), t.Operator.Owner)
+		}
+		rows = append(rows, row)
 	}
 	return p.printRows(rows)
 }
@@ -135,6 +146,15 @@ func taskRow(t rpc.Task, now time.Time) []string {
 	}
 	age := short(now.Sub(time.UnixMilli(t.StartedAt)))
 	return []string{t.ID, t.Kind, statusText(t), age, short(duration(t, now)), owner, left, t.Label}
+}
+
+// abbreviate leaves of a session's id, most often a UUID, what tells it from
+// others: a terminal's width is for labels.
+func abbreviate(session string) string {
+	if runes := []rune(session); len(runes) > 10 {
+		return string(runes[:8]) + "…"
+	}
+	return session
 }
 
 // ownerName is an owner for a person: agent and session, "everybody" for a

@@ -25,6 +25,9 @@ long as this runs, so that any MCP client can use it.`,
 }
 
 func (p *program) mcp(ctx context.Context) error {
+	if _, isTerminal := terminal(p.stdin); isTerminal {
+		p.say("this speaks MCP with an agent on stdin and stdout; it is what the agent runs")
+	}
 	o, err := p.options()
 	if err != nil {
 		return err

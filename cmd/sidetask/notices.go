@@ -31,8 +31,7 @@ taken, and the agent will not be told of them any more.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.session, "session", "", "the agent's session")
-	flags.StringVar(&f.agent, "agent", "", "the agent's name, where a session id is ambiguous")
+	p.sessionFlags(cmd, &f.session, &f.agent, "the agent's session")
 	flags.BoolVar(&f.wait, "wait", false, "wait until there is one")
 	flags.BoolVar(&f.ack, "ack", false, "take them")
 	flags.BoolVar(&f.asJSON, "json", false, "print as JSON")
@@ -45,6 +44,9 @@ func (p *program) notices(ctx context.Context, f noticesFlags) error {
 		return err
 	}
 	defer func() { _ = c.Close() }()
+	if err := knownSession(ctx, c.Call, f.session, f.agent); err != nil {
+		return err
+	}
 	as := rpc.As{Session: f.session, Agent: f.agent}
 	method, params := rpc.MethodInboxList, rpc.InboxWait{As: as}
 	if f.wait {

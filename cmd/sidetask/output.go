@@ -28,14 +28,16 @@ agent's read: what you see here, it will not see again.`,
 		ValidArgsFunction: p.taskIDs(anyTask),
 		Args:              takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := agentAlone(f.session, f.agent); err != nil {
+				return err
+			}
 			return p.output(cmd.Context(), f, args[0])
 		},
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.wait, "wait", false, "wait for the task's end first")
 	flags.Var(&f.timeout, "timeout", "with --wait: no longer than this")
-	flags.StringVar(&f.session, "session", "", "read as the agent with this session (consumes)")
-	flags.StringVar(&f.agent, "agent", "", "the agent's name, where a session id is ambiguous")
+	p.sessionFlags(cmd, &f.session, &f.agent, "read as the agent with this session (consumes)")
 	flags.BoolVar(&f.asJSON, "json", false, "print as JSON")
 	return cmd
 }

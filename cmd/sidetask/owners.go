@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -36,7 +37,11 @@ func (p *program) ownersCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "owners",
 		Short: "List the agents that are served: by which mount, woken when and why",
-		Args:  takes(0, 0),
+		Long: `List the agents that are served. On a terminal in columns. Else one line each
+with tabs between: owner, agent, session, status (idle, busy, lost), scope, scope
+of the mount, tasks, waiting notices, wakes left before you speak again, and when
+and by which tasks it was woken last.`,
+		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var result rpc.OwnerListResult
 			if err := p.call(cmd.Context(), rpc.MethodOwnerList, rpc.Empty{}, &result); err != nil {
@@ -82,8 +87,12 @@ func (p *program) printOwners(owners []rpc.OwnerInfo, now time.Time) error {
 			last := o.Wakes[n-1]
 			woken = clock(last.At, now) + " by " + strings.Join(last.Tasks, ", ")
 		}
+		session := o.Session
+		if isTerminal {
+			session = abbreviate(session)
+		}
 		rows = append(rows, []string{
-			o.Owner, dash(o.Agent), dash(o.Session), o.Status, o.Scope, dash(o.Mount),
+			o.Owner, dash(o.Agent), dash(session), o.Status, o.Scope, dash(o.Mount),
 			fmt.Sprint(o.Tasks), fmt.Sprint(o.Pending), fmt.Sprint(o.BudgetLeft), woken,
 		})
 	}
@@ -96,4 +105,62 @@ func dash(s string) string {
 		return "-"
 	}
 	return s
+}
+
+// knownSession refuses a session that nobody has, in the same words for every
+// command. Empty is any.
+func knownSession(ctx context.Context, call caller, session, agent string) error {
+	if session == "" {
+		return nil
+	}
+	var result rpc.OwnerListResult
+	if err := call(ctx, rpc.MethodOwnerList, rpc.Empty{}, &result); err != nil {
+		return err
+	}
+	for _, o := range result.Owners {
+		if o.Session == session && (agent == "" || o.Agent == agent) {
+			return nil
+		}
+	}
+	const next = "`sidetask owners` lists the sessions"
+	if agent != "" {
+		return fail(next, "no agent %s has the session %q", agent, session)
+	}
+	return fail(next, "no agent has the session %q", session)
+}
+
+// agentAlone refuses --agent where it only says which agent's --session is meant.
+func agentAlone(session, agent string) error {
+	if agent != "" && session == "" {
+		return misuse("give --session, too; `sidetask owners` lists them", "--agent without --session")
+	}
+	return nil
+}
+
+// sessions completes --session.
+func (p *program) sessions(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	const nothing = cobra.ShellCompDirectiveNoFileComp
+	c, err := p.running(cmd.Context())
+	if err != nil {
+		return nil, nothing
+	}
+	defer func() { _ = c.Close() }()
+	var result rpc.OwnerListResult
+	if err := c.Call(cmd.Context(), rpc.MethodOwnerList, rpc.Empty{}, &result); err != nil {
+		return nil, nothing
+	}
+	var sessions []cobra.Completion
+	for _, o := range result.Owners {
+		if o.Session != "" {
+			sessions = append(sessions, cobra.CompletionWithDesc(o.Session, o.Agent+" "+o.Title))
+		}
+	}
+	return sessions, nothing
+}
+
+// sessionFlags are --session and --agent, which several commands have.
+func (p *program) sessionFlags(cmd *cobra.Command, session, agent *string, use string) {
+	cmd.Flags().StringVar(session, "session", "", use)
+	cmd.Flags().StringVar(agent, "agent", "", "the agent's name, where a session id is ambiguous")
+	_ = cmd.RegisterFlagCompletionFunc("session", p.sessions) // fails only for a flag that is not there
 }

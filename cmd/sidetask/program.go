@@ -25,8 +25,14 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	if err := root.ExecuteContext(ctx); err != nil {
-		return p.report(ctx, usage(err))
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	err := known(root, args)
+	if err == nil {
+		err = root.ExecuteContext(ctx)
+	}
+	if err != nil {
+		return p.report(ctx, err)
 	}
 	return 0
 }
@@ -34,18 +40,22 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 // root is the command tree.
 func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "sidetask",
-		Short:         "Background tasks for coding agents",
+		Use:   "sidetask",
+		Short: "Background tasks for coding agents",
+		Long: `Background tasks for coding agents, and for you: start a command, look at it,
+wait for it, stop it. The daemon that keeps them is started by the way.
+
+Exit status: 0; where a command says so, that of the task (128+n if signal n ended
+it); 1 an error, 2 wrong usage, 69 no daemon to be had, 78 a bad configuration,
+124 time is up; 128+n if signal n ended this command.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return cmd.Help()
-		},
+		Args:          cobra.ArbitraryArgs, // see known
+		RunE:          help,
 	}
 	root.PersistentFlags().BoolVar(&p.noAutostart, "no-autostart", false, "fail (exit status 69) instead of starting a daemon")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return misuse("`"+cmd.CommandPath()+" --help` shows how it is used", "%w", err)
+		return misuse("`"+cmd.CommandPath()+" --help` shows how it is used", "%s", flagText(err))
 	})
 	root.AddCommand(
 		p.runCommand(), p.lsCommand(), p.tailCommand(), p.outputCommand(), p.waitCommand(), p.killCommand(),
@@ -58,11 +68,40 @@ func (p *program) root() *cobra.Command {
 	return root
 }
 
-// usage turns the library's complaint about a command that there is none of, a
-// plain error that no type tells apart, into a usage error.
-func usage(err error) error {
-	if strings.HasPrefix(err.Error(), "unknown command") {
+// flagText is an error of the flag library without the name of the function
+// that found it.
+func flagText(err error) string {
+	text := err.Error()
+	if before, after, found := strings.Cut(text, ": strconv."); found {
+		_, reason, _ := strings.Cut(after, "\": ")
+		return before + ": " + reason
+	}
+	return text
+}
+
+// known refuses a command that there is none of. The library does so for some,
+// and answers the others, and any with --help, with a help text and success.
+func known(root *cobra.Command, args []string) error {
+	cmd, rest, err := root.Find(args)
+	if err != nil {
 		return misuse("`sidetask --help` lists the commands", "%w", err)
 	}
-	return err
+	if cmd.Name() == "help" {
+		return known(root, rest)
+	}
+	if !cmd.HasAvailableSubCommands() || cmd.Name() == "daemon" {
+		return nil
+	}
+	for _, arg := range rest {
+		if arg == cobra.ShellCompRequestCmd || arg == cobra.ShellCompNoDescRequestCmd {
+			return nil // the library adds these when they are called
+		}
+		if !strings.HasPrefix(arg, "-") {
+			return misuse("`"+cmd.CommandPath()+" --help` lists the commands", "unknown command %q for `%s`", arg, cmd.CommandPath())
+		}
+	}
+	return nil
 }
+
+// help is the RunE of a command that is nothing without one of its subcommands.
+func help(cmd *cobra.Command, _ []string) error { return cmd.Help() }

@@ -34,7 +34,8 @@ func (p *program) runCommand() *cobra.Command {
 		Long: `Start a command as a background task, with this shell's environment and
 working directory, and print its id. The task is your own: agents do not see
 it, unless --session or --shared says so, or this is itself run by an agent's
-task; then it belongs to that agent.`,
+task; then it belongs to that agent. Your own tasks have no limit; an agent's,
+and those of everybody together, have limits.maxConcurrentTasksPerOwner.`,
 		Example: `  sidetask run -- go test ./...
   sidetask run -f -- make
   id=$(sidetask run -c 'make && ./deploy')`,
@@ -43,6 +44,9 @@ task; then it belongs to that agent.`,
 				if err := exclude(cmd, pair...); err != nil {
 					return err
 				}
+			}
+			if err := agentAlone(f.session, f.agent); err != nil {
+				return err
 			}
 			return p.run(cmd.Context(), f, args)
 		},
@@ -54,8 +58,7 @@ task; then it belongs to that agent.`,
 	flags.StringVarP(&f.label, "label", "l", "", "what lists show; else the command")
 	flags.StringVarP(&f.dir, "dir", "C", "", "working directory; else this one")
 	flags.StringVarP(&f.shell, "command", "c", "", "a text for the shell instead of CMD ARGS")
-	flags.StringVar(&f.session, "session", "", "start it for the agent with this session")
-	flags.StringVar(&f.agent, "agent", "", "the agent's name, where a session id is ambiguous")
+	p.sessionFlags(cmd, &f.session, &f.agent, "start it for the agent with this session")
 	flags.BoolVar(&f.shared, "shared", false, "start it for everybody: every agent may see and stop it")
 	flags.BoolVar(&f.pty, "pty", false, "give it a terminal (see: sidetask attach)")
 	flags.BoolVar(&f.stdin, "stdin", false, "let it have input (see: sidetask write); with -f, this command's")
@@ -75,11 +78,18 @@ func (p *program) run(ctx context.Context, f runFlags, args []string) error {
 		return err
 	}
 	defer l.close()
+	if err := knownSession(ctx, l.call, f.session, f.agent); err != nil {
+		return err
+	}
 	if err := p.belong(ctx, l, &start); err != nil {
 		return err
 	}
 	var result rpc.TaskResult
-	if err := l.call(ctx, rpc.MethodTaskStart, start, &result); err != nil {
+	err = l.call(ctx, rpc.MethodTaskStart, start, &result)
+	if errors.Is(err, rpc.ErrLimitReached) {
+		return fail("`sidetask kill` stops a task, `sidetask ls` lists them", "%w", err)
+	}
+	if err != nil {
 		return err
 	}
 	id := result.Task.ID

@@ -21,7 +21,9 @@ import (
 // configuration and a socket of its own, with the real programs.
 func TestScripts(t *testing.T) {
 	bin := buildPrograms(t)
+	limit := time.Now().Add(3 * time.Minute) // what hangs is told, and soon
 	testscript.Run(t, testscript.Params{
+		Deadline:            limit,
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -31,7 +33,7 @@ func TestScripts(t *testing.T) {
 			"rpc":        rpcLine,
 			"host":       beHost,
 			"killdaemon": killDaemon,
-			"daemonends": func(ts *testscript.TestScript, _ bool, _ []string) { awaitEnd(ts, lockHolder(ts)) },
+			"daemonends": func(ts *testscript.TestScript, _ bool, _ []string) { awaitEnd(ts, namedDaemon(ts)) },
 			"onedaemon":  oneDaemon,
 			"inforce":    inForce,
 			"refused":    refused,
@@ -120,11 +122,11 @@ func rpcLine(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 }
 
-// beHost registers an owner with this agent and session and stays its host to
-// the end of the script.
+// beHost registers an owner with this agent and session, says what it has decided
+// for its client, and stays its host to the end of the script.
 func beHost(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: host AGENT SESSION")
+	if neg || len(args) < 2 || len(args) > 3 {
+		ts.Fatalf("usage: host AGENT SESSION [NOTE]")
 	}
 	conn := dialSocket(ts)
 	ts.Defer(func() { _ = conn.Close() })
@@ -132,6 +134,13 @@ func beHost(ts *testscript.TestScript, neg bool, args []string) {
 		`{"jsonrpc":"2.0","id":1,"method":"owner/register","params":{"token":"00112233445566778899aabbccddeeff","agent":%q,"session":%q}}`, args[0], args[1]))
 	if !strings.Contains(string(answer), `"owner":"o-`) {
 		ts.Fatalf("owner/register: %s", answer)
+	}
+	if len(args) == 3 {
+		answer = roundTrip(ts, conn, fmt.Sprintf(
+			`{"jsonrpc":"2.0","id":2,"method":"owner/update","params":{"token":"00112233445566778899aabbccddeeff","note":%q}}`, args[2]))
+		if !strings.Contains(string(answer), `"result":{}`) {
+			ts.Fatalf("owner/update: %s", answer)
+		}
 	}
 }
 
@@ -158,7 +167,7 @@ func killDaemon(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: killdaemon")
 	}
-	pid := lockHolder(ts)
+	pid := namedDaemon(ts)
 	ts.Check(syscall.Kill(pid, syscall.SIGKILL))
 	awaitEnd(ts, pid)
 }
@@ -169,7 +178,7 @@ func oneDaemon(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: onedaemon")
 	}
-	one := lockHolder(ts)
+	one := namedDaemon(ts)
 	found := false
 	for _, pid := range daemons(ts, one) {
 		if found = found || pid == one; pid != one {
@@ -181,8 +190,8 @@ func oneDaemon(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// lockHolder is the daemon that the single-instance lock names.
-func lockHolder(ts *testscript.TestScript) int {
+// namedDaemon is the daemon that the single-instance lock names.
+func namedDaemon(ts *testscript.TestScript) int {
 	text, err := os.ReadFile(filepath.Join(ts.Getenv("XDG_STATE_HOME"), "sidetask/daemon.lock"))
 	ts.Check(err)
 	first, _, _ := strings.Cut(string(text), " ")

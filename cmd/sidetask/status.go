@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -43,7 +44,10 @@ func (p *program) statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Print how the daemon is: tasks, clients, configuration, disk, warnings",
-		Args:  takes(0, 0),
+		Long: `Print how the daemon is, one line a subject: its process, where it listens and
+keeps things, tasks, owners, memory and disk, the configuration with what was
+refused of it, each client with what was decided for it, and warnings.`,
+		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var s rpc.DaemonStatus
 			if err := p.call(cmd.Context(), rpc.MethodDaemonStatus, rpc.Empty{}, &s); err != nil {
@@ -74,6 +78,9 @@ func (p *program) printStatus(s rpc.DaemonStatus, now time.Time) error {
 	line("program", "%s", s.Executable)
 	line("socket", "%s", s.Socket)
 	line("state", "%s", s.StateDir)
+	if s.Supervisor == "autostart" {
+		line("log", "%s", filepath.Join(s.StateDir, "daemon.log"))
+	}
 	line("tasks", "%s", taskCounts(s.Tasks))
 	line("owners", "%d", s.Owners)
 	line("memory", "%s", size(s.RSSBytes))

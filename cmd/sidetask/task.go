@@ -71,7 +71,8 @@ func duration(t rpc.Task, now time.Time) time.Duration {
 
 // exitStatus is what the task's end means to a shell: the command's own exit
 // status, 128+n after a signal, 124 after a time-out, 1 for what never ran or
-// was lost.
+// was lost. A task of an outside producer has no exit status: 0, 143 or 1 for
+// completed, killed and failed.
 func exitStatus(t rpc.Task) int {
 	if t.Detail != nil && strings.HasPrefix(*t.Detail, "timed out after ") {
 		return statusTimeout // BEHAVIOUR T191
@@ -84,8 +85,11 @@ func exitStatus(t rpc.Task) int {
 			return 128 + int(n)
 		}
 	}
-	if t.Status == rpc.StatusCompleted {
+	switch t.Status {
+	case rpc.StatusCompleted:
 		return 0
+	case rpc.StatusKilled:
+		return 128 + int(unix.SIGTERM)
 	}
 	return statusError
 }

@@ -31,8 +31,21 @@ func (p *program) say(format string, args ...any) {
 	text := strings.TrimRight(fmt.Sprintf(format, args...), "\n")
 	for line := range strings.SplitSeq(text, "\n") {
 		// An error may quote anything; a terminal must not be told to obey it.
-		_, _ = fmt.Fprintf(p.stderr, "sidetask: %s\n", render.Label(line))
+		_, _ = fmt.Fprintf(p.stderr, "sidetask: %s\n", oneLine(line))
 	}
+}
+
+// oneLine makes text of others fit to be shown in one line: without controls and
+// without the characters that reorder what stands around them (bidi), by which a
+// label could pretend to be something else.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == 0x061c, r == 0x200e, r == 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
+			return ' '
+		}
+		return r
+	}, render.Label(text))
 }
 
 // print writes data.
@@ -120,10 +133,13 @@ func size(n int64) string {
 	return strconv.FormatFloat(f, 'f', 1, 64) + " " + units[i]
 }
 
-// count is "1 task", "3 tasks".
+// count is "1 task", "3 tasks", "2 processes".
 func count(n int, what string) string {
-	if n == 1 {
+	switch {
+	case n == 1:
 		return "1 " + what
+	case strings.HasSuffix(what, "s"):
+		what += "e"
 	}
 	return strconv.Itoa(n) + " " + what + "s"
 }
@@ -150,8 +166,11 @@ func (s *span) Set(text string) error {
 		n, err = strconv.ParseFloat(days, 64)
 		d = time.Duration(n * 24 * float64(time.Hour))
 	}
-	if err != nil || d <= 0 {
+	if err != nil {
 		return errors.New(`must be a duration such as "90s", "1h30m" or "7d"`)
+	}
+	if d <= 0 {
+		return errors.New("must be more than 0")
 	}
 	*s = span(d)
 	return nil

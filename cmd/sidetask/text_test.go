@@ -114,11 +114,11 @@ func TestDetachReader(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	var out bytes.Buffer
-	rows := [][]string{{"ID", "LABEL"}, {"bash-1", "short"}, {"b", "a long\nlabel that goes\ton and on"}}
+	rows := [][]string{{"ID", "LABEL"}, {"bash-1", "short"}, {"b", "a long\u202e\nlabel that goes\ton and on"}}
 	if err := table(&out, 24, rows); err != nil {
 		t.Fatal(err)
 	}
-	want := "ID      LABEL\nbash-1  short\nb       a long label th…\n"
+	want := "ID      LABEL\nbash-1  short\nb       a long  label t…\n"
 	if out.String() != want {
 		t.Errorf("table:\n%s\nwant:\n%s", out.String(), want)
 	}

@@ -22,6 +22,7 @@ func (p *program) waitCommand() *cobra.Command {
 		Short: "Wait until tasks have ended, and exit as the last one did",
 		Long: `Wait until all of the tasks have ended, print how, and exit as the command of
 the last one named did (128+n if signal n ended it). 124: they did not end in time.
+For a task that is no command: 0 completed, 143 killed, 1 failed.
 You take nothing from an agent by waiting.`,
 		ValidArgsFunction: p.taskIDs(anyTask),
 		Args:              takes(1, -1),

@@ -72,7 +72,7 @@ func (p *program) watch(ctx context.Context, f lsFlags) error {
 		return nil, deliverChange(ctx, changes, method, params)
 	}
 	keeper := client.Keep(client.KeeperOptions{
-		Options: o,
+		Options: o, Revive: !p.noAutostart,
 		OnConnect: func(ctx context.Context, c *client.Client) error {
 			tasks, err := listTasks(ctx, c.Call)
 			if err != nil {

@@ -65,6 +65,10 @@ func (p *program) write(ctx context.Context, f writeFlags, args []string) error 
 // feed copies from into the task's input, and its end if eof.
 func (p *program) feed(ctx context.Context, call caller, id string, from io.Reader, eof bool) error {
 	buf := make([]byte, writeBytes)
+	// Nothing is something, too: it tells whether the task takes input at all.
+	if err := call(ctx, rpc.MethodTaskWrite, rpc.TaskWrite{TaskRef: rpc.TaskRef{ID: id}}, nil); err != nil {
+		return err
+	}
 	for {
 		n, err := from.Read(buf)
 		if n > 0 {

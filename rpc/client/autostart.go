@@ -21,7 +21,10 @@ const startTime = 60 * time.Second
 
 // holderTime is how long the daemon that holds the lock gets to listen before
 // the next try to take its place.
-const holderTime = time.Second
+const (
+	holderTime  = time.Second
+	holderTries = 5
+)
 
 // Autostart says how to start a daemon: Executable with Args is the helper
 // that calls [Detach]. It is run in a session of its own, in "/", with fds 0-2
@@ -38,8 +41,6 @@ func Self() (*Autostart, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find this program's file: %w", err)
 	}
-	// The kernel's mark for a file that was replaced, as an upgrade does: the new one is the one to start.
-	exe = strings.TrimSuffix(exe, " (deleted)")
 	return &Autostart{Executable: exe, Args: []string{"daemon", "--detach"}}, nil
 }
 
@@ -62,7 +63,7 @@ func (e *StartError) Hint() string { return e.Next }
 func (a *Autostart) run(ctx context.Context, socket string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
-	for {
+	for try := 1; ; try++ {
 		report, err := a.start(ctx, socket)
 		if err != nil {
 			return nil, &StartError{Message: "start the daemon: " + err.Error(), Status: StatusUnavailable}
@@ -79,8 +80,8 @@ func (a *Autostart) run(ctx context.Context, socket string) (net.Conn, error) {
 		if err == nil || !errors.Is(err, context.DeadlineExceeded) {
 			return conn, err
 		}
-		if ctx.Err() != nil {
-			return nil, &StartError{Message: report.Error, Next: report.Hint, Status: StatusUnavailable}
+		if ctx.Err() != nil || try == holderTries {
+			return nil, &StartError{Message: report.Error, Next: report.unheard(), Status: StatusUnavailable}
 		}
 	}
 }

@@ -42,7 +42,7 @@ func fakeDaemon(mode, dir string) {
 		return
 	}
 	if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
-		client.Report{Error: "another daemon has the lock", Status: client.StatusBusy, Socket: filepath.Join(dir, "s")}.Write(pipe)
+		client.Report{Error: "another daemon has the lock", Status: client.StatusBusy, Socket: filepath.Join(dir, "s"), PID: 4711}.Write(pipe)
 		return
 	}
 	// One line for each daemon that got the lock: the test counts them.
@@ -51,6 +51,7 @@ func fakeDaemon(mode, dir string) {
 	_ = starts.Close()
 	raw, _ := json.Marshal(look())
 	_ = os.WriteFile(filepath.Join(dir, "state"), raw, 0o600)
+	_ = os.Remove(filepath.Join(dir, "s")) // of one that crashed; the lock is ours
 	l, err := net.Listen("unix", filepath.Join(dir, "s"))
 	if err != nil {
 		return
@@ -276,6 +277,26 @@ func TestAutostartOtherSocket(t *testing.T) {
 	var start *client.StartError
 	if !errors.As(err, &start) || start.Hint() != "set SIDETASK_SOCKET="+filepath.Join(dir, "s") {
 		t.Errorf("Dial = %v, want to hear where the first daemon listens", err)
+	}
+}
+
+// A daemon that holds the lock and is not to be heard (its socket was removed, or
+// it hangs) is named, soon.
+func TestAutostartUnheard(t *testing.T) {
+	t.Parallel() // it takes some seconds of waiting
+	dir, a := starter(t, "serve")
+	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = lock.Close() }()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	_, err = client.Dial(t.Context(), client.Options{Socket: filepath.Join(dir, "s"), Autostart: a})
+	var start *client.StartError
+	if !errors.As(err, &start) || start.Error() != "another daemon has the lock" || !strings.Contains(start.Hint(), "`kill 4711`") {
+		t.Errorf("Dial = %v, want to hear who is in the way", err)
 	}
 }
 

@@ -104,6 +104,13 @@ func open(ctx context.Context, nc net.Conn, o Options) (*Client, error) {
 	if err == nil && c.server.ProtocolVersion != rpc.Version {
 		err = fmt.Errorf("the daemon speaks protocol %d and this program %d: run `sidetask daemon restart`", c.server.ProtocolVersion, rpc.Version)
 	}
+	if errors.Is(err, rpc.ErrShuttingDown) { // it is about to go: the next try is for the next one
+		select {
+		case <-c.Done():
+			err = ErrLost
+		case <-ctx.Done():
+		}
+	}
 	if err != nil {
 		_ = c.Close()
 		if errors.Is(err, context.DeadlineExceeded) {

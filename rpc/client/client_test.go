@@ -80,6 +80,43 @@ func TestDialLost(t *testing.T) {
 	}
 }
 
+// What the daemon says of the connection before it closes it is the error.
+func TestDialTooMany(t *testing.T) {
+	s := newScripted(t)
+	done := make(chan error, 1)
+	go func() {
+		_, err := client.Dial(t.Context(), client.Options{Socket: s.socket})
+		done <- err
+	}()
+	p := s.acceptSilent()
+	p.write(`{"jsonrpc":"2.0","id":null,"error":{"code":-32003,"message":"too many connections","data":{"kind":"limitReached"}}}`)
+	_ = p.conn.Close()
+	if err := within(t, done, "Dial"); !errors.Is(err, rpc.ErrLimitReached) || err.Error() != "too many connections" {
+		t.Errorf("Dial = %v, want the daemon's word", err)
+	}
+}
+
+// A daemon that is stopping is not the one that is wanted.
+func TestDialStopping(t *testing.T) {
+	s := newScripted(t)
+	done := make(chan error, 1)
+	go func() {
+		c, err := client.Dial(t.Context(), client.Options{Socket: s.socket})
+		if err == nil {
+			err = c.Close()
+		}
+		done <- err
+	}()
+	p := s.acceptSilent()
+	m := p.read("initialize")
+	p.write(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"error":{"code":-32007,"message":"the daemon is shutting down"}}`)
+	_ = p.conn.Close()
+	s.accept()
+	if err := within(t, done, "Dial"); err != nil {
+		t.Errorf("Dial = %v, want the next daemon", err)
+	}
+}
+
 func TestDialOtherProtocol(t *testing.T) {
 	s := newScripted(t)
 	done := make(chan error, 1)
@@ -174,20 +211,25 @@ func TestCallLost(t *testing.T) {
 func TestCallDelivered(t *testing.T) {
 	s := newScripted(t)
 	c, p := dial(t, s, client.Options{Delivered: true})
-	got := make(chan func(), 1)
-	go func() {
-		var result rpc.ToolsCallResult
-		delivered, err := c.CallDelivered(t.Context(), rpc.MethodToolsCall, rpc.ToolsCall{Name: rpc.ToolList}, &result)
-		if err != nil {
-			t.Error(err)
+	for _, test := range []struct {
+		arrived      bool
+		method, name string
+	}{{true, "tools/delivered", "id"}, {false, "$/cancel_request", "requestId"}} {
+		got := make(chan func(bool), 1)
+		go func() {
+			var result rpc.ToolsCallResult
+			arrived, err := c.CallDelivered(t.Context(), rpc.MethodToolsCall, rpc.ToolsCall{Name: rpc.ToolList}, &result)
+			if err != nil {
+				t.Error(err)
+			}
+			got <- arrived
+		}()
+		m := p.read("tools/call")
+		p.answer(m, `{"content":[],"isError":false}`)
+		within(t, got, "answer")(test.arrived)
+		if note := p.read(test.method); string(note.Params) != `{"`+test.name+`":`+string(m.ID)+`}` || note.ID != nil {
+			t.Errorf("%s %s (id %s) for call %s", test.method, note.Params, note.ID, m.ID)
 		}
-		got <- delivered
-	}()
-	m := p.read("tools/call")
-	p.answer(m, `{"content":[],"isError":false}`)
-	within(t, got, "answer")()
-	if note := p.read("tools/delivered"); string(note.Params) != `{"id":`+string(m.ID)+`}` || note.ID != nil {
-		t.Errorf("tools/delivered %s (id %s) for call %s", note.Params, note.ID, m.ID)
 	}
 }
 

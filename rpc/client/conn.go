@@ -15,6 +15,9 @@ import (
 // counts as dead.
 const writeTime = 30 * time.Second
 
+// lastWord is how long a daemon that takes nothing any more may take to say why.
+const lastWord = 100 * time.Millisecond
+
 // message is one JSON-RPC message of either direction. Results stay raw until
 // somebody wants them: an answer of task/tail is large, and each look at it costs.
 type message struct {
@@ -34,9 +37,10 @@ type conn struct {
 
 	writing sync.Mutex // held while one message is written
 
-	mu     sync.Mutex
-	calls  map[uint64]chan message // open ones; nil when the connection has ended
-	lastID uint64
+	mu      sync.Mutex
+	calls   map[uint64]chan message // open ones; nil when the connection has ended
+	lastID  uint64
+	refused *rpc.Error // what the daemon said of the connection, not of a call, before it closed it
 }
 
 func newConn(nc net.Conn) *conn {
@@ -49,7 +53,7 @@ func (c *conn) begin() (uint64, <-chan message, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.calls == nil {
-		return 0, nil, ErrLost
+		return 0, nil, c.lostLocked()
 	}
 	c.lastID++
 	answer := make(chan message, 1)
@@ -78,8 +82,10 @@ func (c *conn) write(m message) error {
 		_, err = c.net.Write(line)
 	}
 	if err != nil {
-		_ = c.net.Close()
-		return ErrLost
+		// The reader goes on: what the daemon said before it closed is the better error.
+		_ = c.net.SetReadDeadline(time.Now().Add(lastWord))
+		<-c.done
+		return c.lost()
 	}
 	return nil
 }
@@ -97,15 +103,7 @@ func (c *conn) read(other func(message)) {
 			other(m)
 			continue
 		}
-		// An answer to a call that nobody waits for any more, or to none (id null), is dropped.
-		if id, err := strconv.ParseUint(string(m.ID), 10, 64); err == nil {
-			c.mu.Lock()
-			if answer, open := c.calls[id]; open {
-				delete(c.calls, id)
-				answer <- m // has room for one
-			}
-			c.mu.Unlock()
-		}
+		c.answered(m)
 	}
 	_ = c.net.Close()
 	c.mu.Lock()
@@ -115,6 +113,38 @@ func (c *conn) read(other func(message)) {
 	c.calls = nil
 	c.mu.Unlock()
 	close(c.done)
+}
+
+// answered brings an answer to its call. One that nobody waits for any more is
+// dropped; an error without an id is about the connection (too many of them, a
+// message that is too large), which the daemon then closes.
+func (c *conn) answered(m message) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	id, err := strconv.ParseUint(string(m.ID), 10, 64)
+	if err != nil {
+		c.refused = m.Error
+		return
+	}
+	if answer, open := c.calls[id]; open {
+		delete(c.calls, id)
+		answer <- m // has room for one
+	}
+}
+
+// lost is why there is no answer: the daemon's word, or [ErrLost].
+func (c *conn) lost() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lostLocked()
+}
+
+// lostLocked is lost; c.mu must be held.
+func (c *conn) lostLocked() error {
+	if c.refused != nil {
+		return c.refused
+	}
+	return ErrLost
 }
 
 // encode makes v one line of JSON, ended by a newline.

@@ -2,6 +2,7 @@ package client
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 )
 
@@ -30,6 +31,16 @@ type Report struct {
 	Error  string `json:"error,omitempty"`
 	Hint   string `json:"hint,omitempty"`
 	Status int    `json:"status,omitempty"`
+	PID    int    `json:"pid,omitempty"` // of the daemon that was first
+}
+
+// unheard is what to do about a daemon that has the lock and is not to be heard
+// on its socket.
+func (r Report) unheard() string {
+	if r.PID == 0 {
+		return r.Hint
+	}
+	return fmt.Sprintf("it does not answer there: end it with `kill %d` and run the command again; its tasks go on", r.PID)
 }
 
 // Write sends the report to whoever started the daemon and closes the pipe. A

@@ -36,6 +36,9 @@ type call struct {
 // run makes the answer and queues it.
 func (c *call) run() {
 	result, err := c.handle()
+	if c.waiting {
+		c.conn.noLongerWaits()
+	}
 	var answer response
 	if err != nil {
 		answer.Error = c.errorOf(err)

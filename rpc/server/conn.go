@@ -204,13 +204,17 @@ func (c *conn) letNextIn() bool {
 	return true
 }
 
+// noLongerWaits frees a call's place, before its answer tells the client so.
+func (c *conn) noLongerWaits() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waiting--
+}
+
 func (c *conn) finished(done *call) {
 	done.cancel()
 	c.mu.Lock()
 	delete(c.open, done)
-	if done.waiting {
-		c.waiting--
-	}
 	c.changedLocked()
 	c.mu.Unlock()
 	c.closeIfDone()
