@@ -209,5 +209,6 @@ func (p *proxy) loop(ctx context.Context) {
 		p.resumeEditor()
 		p.resumeAgent()
 		p.closeAgentInput()
+		p.finishAgent()
 	}
 }
