@@ -51,9 +51,22 @@ func (p *proxy) editorClosed() {
 	p.end.editorGone, p.end.mayGo = true, true
 	p.fromEditor.eof = true
 	p.watchEditor()
+	for _, s := range p.allSessions() {
+		s.machine.Configure(p.machineSettings())
+		p.retire(s)
+	}
 	if p.life != nil && !p.life.exited {
 		p.life.look()
 		p.after(p.grace(), p.endAgent)
+	}
+}
+
+// retire ends what we do of our own for a session of an editor that is gone, once
+// its turn is over: a wake that nobody sees would be spent for nothing, and its
+// notice be missing when the session is resumed.
+func (p *proxy) retire(s *session) {
+	if p.end.editorGone && !s.busy {
+		p.step(s, turn.Gone{})
 	}
 }
 
@@ -72,9 +85,16 @@ func (p *proxy) watchEditor() {
 }
 
 // closeAgentInput closes the agent's stdin when the editor is gone and all that
-// it said has been written.
+// it said has been written. What waits here for a claim or behind a turn of ours
+// goes first; endAgent bounds that.
 func (p *proxy) closeAgentInput() {
-	if p.life == nil || p.life.stdin == nil || p.end.inputClosed || !p.end.editorGone || !p.agent.idle() {
+	if p.end.editorGone && p.agent.idle() && (p.keptBytes == 0 || p.agent.failed) {
+		p.closeInput()
+	}
+}
+
+func (p *proxy) closeInput() {
+	if p.life == nil || p.life.stdin == nil || p.end.inputClosed {
 		return
 	}
 	p.end.inputClosed = true
@@ -87,6 +107,7 @@ func (p *proxy) endAgent() {
 	if p.life.exited {
 		return
 	}
+	p.closeInput()
 	p.life.look()
 	p.life.signal(syscall.SIGTERM)
 	p.after(killAfter, func() {
