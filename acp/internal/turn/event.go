@@ -90,6 +90,8 @@ type (
 	Gone struct{}
 	// Back: a session that had gone is ours again.
 	Back struct{}
+	// AgentGone: the agent has ended, and all that it said was taken.
+	AgentGone struct{}
 )
 
 func (Ready) event()         {}
@@ -108,3 +110,4 @@ func (Permission) event()    {}
 func (Fired) event()         {}
 func (Gone) event()          {}
 func (Back) event()          {}
+func (AgentGone) event()     {}

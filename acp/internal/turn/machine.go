@@ -171,6 +171,8 @@ func (m *Machine) take(e Event) {
 		m.leave()
 	case Back:
 		m.gone = false
+	case AgentGone:
+		m.agentGone()
 	}
 }
 
