@@ -169,3 +169,47 @@ func TestUnreadStderr(t *testing.T) {
 		_ = unread.Close()
 	})
 }
+
+// What waits behind a wake is bounded, by refusing what is too much: a cancel of
+// the editor always gets through, and memory stays bounded.
+func TestMuchWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, false)
+		for _, line := range strings.Split(`E> {"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}
+A> {"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}
+wait 3s
+D> notice background task bash-1 finished`, "\n") {
+			b.input(line)
+			synctest.Wait()
+		}
+		b.output()
+		half := strings.Repeat("x", keptLimit/2)
+		for _, line := range []string{
+			`E> {"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"` + half + `"}]}}`,
+			`E> {"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"` + half + `"}]}}`,
+			`E> {"jsonrpc":"2.0","id":4,"method":"session/x","params":{"sessionId":"s","text":"` + half + `"}}`,
+			`E> {"jsonrpc":"2.0","method":"session/y","params":{"sessionId":"s","text":"` + half + `"}}`,
+		} {
+			b.input(line)
+			synctest.Wait()
+		}
+		if got := b.toAg.take(); len(got) < len(half) || strings.Contains(got, "session/prompt") || strings.Contains(got, "session/x") {
+			t.Errorf("the agent got %d bytes, want the notification only", len(got))
+		}
+		got := b.toEd.take()
+		for _, id := range []string{`"id":3`, `"id":4`} {
+			if !strings.Contains(got, id+`,"error":{"code":-32603,"message":"sidetask: more than 64 MiB wait`) {
+				t.Errorf("no refusal of %s: %.300s", id, got)
+			}
+		}
+		b.input(`E> {"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s"}}`)
+		synctest.Wait()
+		if got := b.toAg.take(); !strings.Contains(got, "session/cancel") {
+			t.Errorf("the agent got %.100q, want the cancel", got)
+		}
+		if got := b.toEd.take(); !strings.Contains(got, `"id":2,"result":{"stopReason":"cancelled"}`) {
+			t.Errorf("the editor got %.100q, want the first prompt cancelled", got)
+		}
+		b.end()
+	})
+}

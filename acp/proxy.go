@@ -94,6 +94,7 @@ type keptLine struct {
 	size    int    // of line
 	id      string // key of the request
 	answer  []byte // the agent's, held
+	tooMuch bool   // it is refused, for want of room
 }
 
 func newProxy(o Options) *proxy {
