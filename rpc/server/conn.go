@@ -23,6 +23,7 @@ type conn struct {
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
+	inputs inputs // of task/write
 
 	mu           sync.Mutex // guards all below; taken before outbox.mu
 	changed      chan struct{}
@@ -39,11 +40,10 @@ type conn struct {
 	token        string             // of initialize: bound for good
 	client       rpc.Peer
 	note         string
-	delivered    bool                     // says tools/delivered
-	held         int                      // mounts, policies, subscriptions
-	mounts       map[string]func()        // by id: how to detach them
-	writes       map[string]chan struct{} // by task: closed when the newest write is over
-	unsubscribe  context.CancelFunc       // of task/subscribe
+	delivered    bool               // says tools/delivered
+	held         int                // mounts, policies, subscriptions
+	mounts       map[string]func()  // by id: how to detach them
+	unsubscribe  context.CancelFunc // of task/subscribe
 	onEnd        []func()
 }
 
@@ -52,7 +52,7 @@ func newConn(s *Server, nc *net.UnixConn, peer credentials) *conn {
 		server: s, nc: nc, peer: peer, out: newOutbox(nc, s.slow),
 		changed: make(chan struct{}), open: make(map[*call]struct{}),
 		asked: make(map[uint64]chan message), unconfirmed: make(map[string][]*call),
-		mounts: make(map[string]func()), writes: make(map[string]chan struct{}),
+		mounts: make(map[string]func()),
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
