@@ -195,7 +195,7 @@ func TestKillTwice(t *testing.T) {
 func TestStoppedKeeper(t *testing.T) {
 	w := newWorld(t)
 	w.settings.StopGraceMs = 100
-	w.p.survivors = 100 * time.Millisecond
+	w.p.survivors, w.p.silence = 100*time.Millisecond, 500*time.Millisecond
 	for _, command := range []string{"kill -STOP $PPID; sleep 1000", "trap '' TERM; while :; do kill -STOP $PPID; done"} {
 		task := w.start(command)
 		if _, _, err := w.registry.Kill(w.context(), registry.AsOperator(), task.ID, nil); err != nil {
