@@ -90,7 +90,7 @@ func bridge(b *testing.B, through string) (agent io.Writer, editor io.Reader, en
 			recode(edIn, agOut)
 		default:
 			c := &child{stdin: &sink{}, stdout: agOut, stderr: &lastLine{to: io.Discard}, wait: func() (int, string) { return <-died, "" }}
-			run(context.Background(), Options{In: stdin, Out: edIn, Err: io.Discard, Agent: []string{"agent"}}, c)
+			runWith(context.Background(), Options{In: stdin, Out: edIn, Err: io.Discard, Agent: []string{"agent"}}, c)
 		}
 	}()
 	return agIn, edOut, func() {

@@ -28,7 +28,8 @@ type child struct {
 	status string // for a person: exit status 3, signal: killed
 }
 
-// startChild starts the agent. Its stderr goes to err as it comes.
+// startChild starts the agent. Its stderr goes to err as it comes, which must
+// never wait: the end of the agent is seen when the last of it is written.
 func startChild(argv []string, err io.Writer) (*child, error) {
 	c := &child{cmd: exec.Command(argv[0], argv[1:]...), stderr: &lastLine{to: err}}
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

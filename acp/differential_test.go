@@ -124,7 +124,7 @@ func TestDifferential(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			run(context.Background(), Options{In: edIn, Out: edOut, Err: io.Discard, Agent: []string{"agent"}, Executable: "/x", Socket: "/s", Connect: d.connect}, c)
+			runWith(context.Background(), Options{In: edIn, Out: edOut, Err: io.Discard, Agent: []string{"agent"}, Executable: "/x", Socket: "/s", Connect: d.connect}, c)
 		}()
 		fromAgent, fromEditor := lineReader{bufio.NewReader(toAgent)}, lineReader{bufio.NewReader(toEditor)}
 		send := func(w io.Writer, line string) { _, _ = io.WriteString(w, line+"\n") }

@@ -27,7 +27,6 @@ type ending struct {
 	agentOver   bool // the agent has ended and its last line is read
 	treeOver    bool // nothing of its tree is left, or it was killed
 	mayGo       bool // the editor has had its answers
-	lastNoise   bool // only stderr is still to be written
 	forced      bool // the editor takes all that too slowly
 }
 
@@ -37,17 +36,10 @@ func (p *proxy) over() bool {
 	case p.end.forced:
 		return true
 	case p.life == nil && !p.end.editorGone,
-		p.life != nil && !(p.end.agentOver && p.end.treeOver && p.end.mayGo),
-		!p.editor.idle():
+		p.life != nil && !(p.end.agentOver && p.end.treeOver && p.end.mayGo):
 		return false
-	case p.stderr.idle():
-		return true
 	}
-	if !p.end.lastNoise {
-		p.end.lastNoise = true
-		p.after(lastWords, func() { p.end.forced = true })
-	}
-	return false
+	return p.editor.idle()
 }
 
 func (p *proxy) grace() time.Duration {

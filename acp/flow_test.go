@@ -70,7 +70,7 @@ func TestSlowEditor(t *testing.T) {
 		c := &child{stdin: toAgent, stdout: agOut, stderr: &lastLine{to: io.Discard}, wait: func() (int, string) { return <-died, "" }}
 		go func() {
 			defer close(done)
-			run(context.Background(), Options{In: edIn, Out: edOut, Err: io.Discard, Agent: []string{"agent"}}, c)
+			runWith(context.Background(), Options{In: edIn, Out: edOut, Err: io.Discard, Agent: []string{"agent"}}, c)
 		}()
 		line := `{"jsonrpc":"2.0","method":"x","params":"` + strings.Repeat("y", 10000) + `"}` + "\n"
 		const lines = 2000 // 20 MB
@@ -113,7 +113,7 @@ func TestSlowAgent(t *testing.T) {
 		c := &child{stdin: agIn, stdout: agOut, stderr: &lastLine{to: io.Discard}, wait: func() (int, string) { return <-died, "" }}
 		go func() {
 			defer close(done)
-			run(context.Background(), Options{In: edIn, Out: toEditor, Err: io.Discard, Agent: []string{"agent"}}, c)
+			runWith(context.Background(), Options{In: edIn, Out: toEditor, Err: io.Discard, Agent: []string{"agent"}}, c)
 		}()
 		line := `{"jsonrpc":"2.0","method":"x","params":"` + strings.Repeat("y", 10000) + `"}` + "\n"
 		sent := 0
@@ -152,7 +152,7 @@ func TestUnreadStderr(t *testing.T) {
 		c := &child{stdin: &sink{}, stdout: agOut, stderr: &lastLine{to: io.Discard}, wait: func() (int, string) { return <-died, "" }}
 		go func() {
 			defer close(done)
-			run(context.Background(), Options{In: edIn, Out: toEditor, Err: stderr, Agent: []string{"agent"}}, c)
+			runWith(context.Background(), Options{In: edIn, Out: toEditor, Err: stderr, Agent: []string{"agent"}}, c)
 		}()
 		for range 1000 {
 			_, _ = io.WriteString(agent, "[debug] "+strings.Repeat("noise ", 1000)+"\n")

@@ -33,6 +33,12 @@ func TestHelperAgent(t *testing.T) {
 	case "echo":
 		_, _ = io.Copy(os.Stdout, os.Stdin)
 		os.Exit(5)
+	case "chatters":
+		for range 5000 {
+			fmt.Fprintln(os.Stderr, "debug: a line of one hundred bytes", strings.Repeat("z", 66))
+		}
+		_, _ = io.Copy(os.Stdout, os.Stdin)
+		os.Exit(6)
 	case "half":
 		fmt.Print(`{"jsonrpc":"2.0","meth`)
 		os.Exit(0)
@@ -65,11 +71,18 @@ type result struct {
 }
 
 func startReal(t *testing.T, ctx context.Context, agent ...string) *harness {
+	errs := &sink{}
+	h := startRealWith(t, ctx, errs, agent...)
+	h.errs = errs
+	return h
+}
+
+func startRealWith(_ *testing.T, ctx context.Context, stderr io.Writer, agent ...string) *harness {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	h := &harness{in: inW, lines: make(chan string, 100), errs: &sink{}, done: make(chan result, 1)}
 	go func() {
-		exit, err := Run(ctx, Options{In: inR, Out: outW, Err: h.errs, Agent: agent, Executable: "/x", Socket: "/y", Connect: func(Hooks) Daemon { panic("no session") }})
+		exit, err := Run(ctx, Options{In: inR, Out: outW, Err: stderr, Agent: agent, Executable: "/x", Socket: "/y", Connect: func(Hooks) Daemon { panic("no session") }})
 		_ = outW.Close()
 		_ = inR.Close()
 		h.done <- result{exit, err}
@@ -167,6 +180,27 @@ func TestEditorCloses(t *testing.T) {
 	}
 	if r := h.end(t); r.exit != 5 {
 		t.Errorf("exit %d, want 5", r.exit)
+	}
+}
+
+// A stderr that nobody reads holds neither the agent nor our end up, whoever
+// writes it (ACP.md §1, §7).
+func TestAgentStderrUnread(t *testing.T) {
+	unread, stderr, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = unread.Close(), stderr.Close() }()
+	h := startRealWith(t, t.Context(), stderr, helper(t, "chatters")...)
+	go func() {
+		_, _ = io.WriteString(h.in, "{\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n")
+		_ = h.in.Close()
+	}()
+	if got := h.line(t); !strings.Contains(got, `"method":"x"`) {
+		t.Errorf("got %s", got)
+	}
+	if r := h.end(t); r.exit != 6 {
+		t.Errorf("exit %d, want 6", r.exit)
 	}
 }
 

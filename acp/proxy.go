@@ -29,7 +29,8 @@ type proxy struct {
 
 	marks                 string // begins the marks of long lines
 	gaps                  *wire.Gaps
-	editor, agent, stderr *outlet
+	editor, agent         *outlet
+	stderr                *noise
 	fromEditor, fromAgent *inlet
 	holdAgent             int // responses that wait for a bind: nothing is read from the agent meanwhile
 	version               int
@@ -98,7 +99,7 @@ func newProxy(o Options) *proxy {
 	p := &proxy{
 		o: o, prefix: "sidetask-" + randomHex(4) + "-",
 		inbox: make(chan func()), ended: make(chan struct{}),
-		marks: marks, gaps: gaps, editor: newOutlet(gaps), agent: newOutlet(gaps), stderr: newOutlet(gaps),
+		marks: marks, gaps: gaps, editor: newOutlet(gaps), agent: newOutlet(gaps),
 		settings: DefaultSettings(), show: showAgent, version: 1,
 		sessions: map[string]*session{}, opening: map[*session]bool{}, requests: map[string]*request{},
 		own: map[string]ownPrompt{}, asked: map[string]*asked{}, kept: map[turn.Ref]*keptLine{},
@@ -144,13 +145,10 @@ func (p *proxy) logf(format string, args ...any) {
 	p.noise(fmt.Appendf(nil, "sidetask: acp: "+format+"\n", args...))
 }
 
-// noise sends something to stderr. Whoever does not read that loses it, and
-// holds nobody up.
+// noise sends something to stderr.
 func (p *proxy) noise(b []byte) {
-	if !p.stderr.full() {
-		p.stderr.line(b)
-	} else {
-		p.gaps.Forget(b)
+	for _, piece := range p.gaps.Expand(b) {
+		_, _ = p.stderr.Write(piece.Bytes)
 	}
 }
 
@@ -204,10 +202,6 @@ func (p *proxy) loop(ctx context.Context) {
 			}
 		case w := <-p.agent.wrote:
 			p.agent.done(w)
-		case p.stderr.ready() <- p.stderr.next:
-			p.stderr.taken()
-		case w := <-p.stderr.wrote:
-			p.stderr.done(w)
 		case <-done:
 			done = nil
 			p.editorClosed()

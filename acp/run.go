@@ -19,25 +19,28 @@ const lastCalls = 500 * time.Millisecond
 // Run proxies between the editor and the agent until one of them ends, and gives
 // the exit status: the agent's own. When ctx ends it does as if the editor had
 // closed its end. In is read until Run returns, and one read of it may be left
-// waiting then; so may a write to an Out that nobody reads.
+// waiting then; so may a write to an Out or Err that nobody reads.
 //
 // The error says why there was no agent; the editor has been told, too.
 func Run(ctx context.Context, o Options) (exit int, err error) {
 	ctx, stop := whileNotHungUp(ctx)
 	defer stop()
+	stderr := newNoise(o.Err)
+	defer stderr.end(lastWords)
 	if len(o.Agent) == 0 {
-		return run(ctx, o, nil), nil
+		return run(ctx, o, stderr, nil), nil
 	}
-	agent, err := startChild(o.Agent, o.Err)
+	agent, err := startChild(o.Agent, stderr)
 	if err != nil {
 		agent = &child{exited: true, code: 127, status: err.Error(), stderr: &lastLine{to: io.Discard}}
 	}
-	return run(ctx, o, agent), err
+	return run(ctx, o, stderr, agent), err
 }
 
 // run is [Run] with an agent that has been started, or none under a conductor.
-func run(ctx context.Context, o Options, agent *child) (exit int) {
+func run(ctx context.Context, o Options, stderr *noise, agent *child) (exit int) {
 	p := newProxy(o)
+	p.stderr = stderr
 	p.life = agent
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	p.background.ctx = life
@@ -64,7 +67,6 @@ func (p *proxy) start() (finish func()) {
 	go p.fromEditor.readAll(wire.NewReader(p.o.In, p.marks, 'e'), p.ended) // ends with the editor's stream: a read of it cannot be ended
 	var writer, agent sync.WaitGroup
 	writer.Go(func() { p.editor.writeAll(p.o.Out, p.ended) })
-	writer.Go(func() { p.stderr.writeAll(p.o.Err, p.ended) })
 	c := p.life
 	switch {
 	case c == nil:
@@ -83,7 +85,6 @@ func (p *proxy) start() (finish func()) {
 	}
 	return func() {
 		close(p.editor.work)
-		close(p.stderr.work)
 		if !p.end.forced {
 			writer.Wait()
 		}

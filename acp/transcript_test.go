@@ -128,8 +128,15 @@ func newBenchWith(t *testing.T, set func(*Options)) *bench {
 	if set(&o); o.Agent == nil {
 		c = nil
 	}
-	go func() { b.exit <- run(context.Background(), o, c) }()
+	go func() { b.exit <- runWith(context.Background(), o, c) }()
 	return b
+}
+
+// runWith is [Run] with an agent that is no process.
+func runWith(ctx context.Context, o Options, agent *child) int {
+	stderr := newNoise(o.Err)
+	defer stderr.end(lastWords)
+	return run(ctx, o, stderr, agent)
 }
 
 // end has both sides go away.

@@ -37,6 +37,9 @@ func (d *daemon) Status(context.Context) (rpc.DaemonStatus, error) {
 		status.Warnings = append(status.Warnings, d.options.Paths.Warning)
 	}
 	status.Warnings = append(status.Warnings, d.process.Warnings()...)
+	if err := d.registry.Trouble(); err != nil {
+		status.Warnings = append(status.Warnings, "changes cannot be recorded now and are tried again: "+err.Error())
+	}
 	return status, nil
 }
 

@@ -96,7 +96,7 @@ func (s *witness) register(ctx context.Context, c *client.Client) error {
 
 // start starts one task for certain: with the same key again as long as the
 // connection is lost in the middle.
-func (s *witness) start(ctx context.Context, t *testing.T, host *client.Keeper, runs, key string) {
+func (s *witness) start(ctx context.Context, t testing.TB, host *client.Keeper, runs, key string) {
 	status := rand.IntN(100)
 	command := fmt.Sprintf("echo run >> %s/%s; echo %s; sleep 0.0%d; echo end; exit %d", runs, key, key, rand.IntN(9), status)
 	for {
@@ -123,7 +123,7 @@ func (s *witness) start(ctx context.Context, t *testing.T, host *client.Keeper, 
 }
 
 // claim takes what waits and acknowledges it, once.
-func (s *witness) claim(ctx context.Context, t *testing.T, host *client.Keeper) {
+func (s *witness) claim(ctx context.Context, t testing.TB, host *client.Keeper) {
 	var claimed rpc.InboxClaimed
 	err := host.Call(ctx, rpc.MethodInboxClaim, rpc.InboxClaim{As: rpc.As{Token: token}, Reason: rpc.ClaimUser}, &claimed)
 	if err != nil {

@@ -44,13 +44,13 @@ func TestMain(m *testing.M) {
 // world is one user's folders, empty at first, with a daemon in them that any
 // client starts.
 type world struct {
-	t     *testing.T
+	t     testing.TB
 	ctx   context.Context
 	dir   string
 	paths paths.Paths
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "st") // short: a socket's path has at most 107 bytes
 	if err != nil {

@@ -75,12 +75,15 @@ func (o *own) addNotices(ctx context.Context, c *client.Client, tool string, r r
 		r.Content = join(append(r.Content, rpc.Text("\n"+render.Frame(texts))))
 	}
 	lease := rpc.InboxAck{As: as, Lease: claimed.Lease}
-	delivered := r.delivered
+	delivered, failed := r.delivered, r.failed
 	r.delivered = func() {
 		delivered()
 		_ = quick(ctx, c, rpc.MethodInboxAck, lease, nil) // a connection lost here brings the notices again
 	}
-	r.failed = func() { _ = quick(ctx, c, rpc.MethodInboxRelease, lease, nil) }
+	r.failed = func() {
+		failed()
+		_ = quick(ctx, c, rpc.MethodInboxRelease, lease, nil)
+	}
 	return r
 }
 

@@ -130,9 +130,7 @@ func (p *Producer) run(ctx context.Context, row registry.Row, j *job) (err error
 		return err
 	}
 	if err := p.handOver(k, row, j, lock); err != nil {
-		if _, ok := p.untrack(row); ok {
-			p.discard(k)
-		}
+		p.takeBack(row, k)
 		removeGroup(group)
 		return fmt.Errorf("hand the command to its keeper: %w", err)
 	}
@@ -183,7 +181,7 @@ func (p *Producer) track(k *kept) error {
 	return nil
 }
 
-// untrack forgets a task. Its pidfd stays open.
+// untrack forgets a task; whoever did has its pidfd, which stays open.
 func (p *Producer) untrack(row registry.Row) (*kept, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -194,6 +192,14 @@ func (p *Producer) untrack(row registry.Row) (*kept, bool) {
 		p.pids.remove(k.pidfd)
 	}
 	return k, ok
+}
+
+// takeBack ends a keeper that did not take its job. One whose end was told
+// meanwhile is buried, and its descriptor may be another file's by now.
+func (p *Producer) takeBack(row registry.Row, k *spare) {
+	if _, ok := p.untrack(row); ok {
+		p.discard(k)
+	}
 }
 
 // discard ends a keeper that got no job, or did not take it. Its command, if it

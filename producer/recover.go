@@ -72,7 +72,7 @@ func (o *Outside) sweep() error {
 }
 
 // Close lets go of all tasks without an end: the next daemon waits for their
-// producers. Call it before the registry is closed.
+// producers. Call it when all connections have ended.
 func (o *Outside) Close() error {
 	o.mu.Lock()
 	o.closed = true

@@ -210,6 +210,7 @@ func (r *Registry) takeBackLocked(which func(*record) bool) {
 		}
 		if err := t.commit(); err != nil {
 			r.log.Error("a lease could not be taken back yet", "owner", o.Handle, "error", err)
+			r.retryLaterLocked()
 			continue
 		}
 		r.ringLocked(o)

@@ -18,13 +18,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // memory is a Store that outlives the registry, as the file does. It can be
 // told to refuse commits.
 type memory struct {
-	mu     sync.Mutex
-	tasks  map[Row]Record
-	owners map[Handle]OwnerRecord
-	state  State
-	refuse error
-	count  int
-	closed bool
+	mu       sync.Mutex
+	tasks    map[Row]Record
+	owners   map[Handle]OwnerRecord
+	state    State
+	refuse   error
+	refusals int
+	count    int
+	closed   bool
 }
 
 func newMemory() *memory {
@@ -47,6 +48,7 @@ func (m *memory) Commit(c Change) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.refuse != nil {
+		m.refusals++
 		return m.refuse
 	}
 	if m.closed {
@@ -86,6 +88,13 @@ func (m *memory) Close() error {
 	defer m.mu.Unlock()
 	m.closed = true
 	return nil
+}
+
+// refused is how many commits have been refused.
+func (m *memory) refused() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.refusals
 }
 
 func (m *memory) refusing(err error) {

@@ -21,8 +21,8 @@ func (r *Registry) armLocked() {
 			next = t
 		}
 	}
-	if len(r.pending)+len(r.late) > 0 {
-		sooner(r.now().Add(retryAfter))
+	if !r.retryAt.IsZero() {
+		sooner(r.retryAt)
 	}
 	if r.phase == open {
 		grace := r.grace().Owner
@@ -30,8 +30,11 @@ func (r *Registry) armLocked() {
 			if !o.lapsed {
 				sooner(o.lostAt.Add(grace))
 			}
-			if r.suspendedLocked(o) {
-				sooner(o.awayAt.Add(leaseGrace))
+			if back := o.awayAt.Add(leaseGrace); r.suspendedLocked(o) {
+				if back.Before(r.retryAt) { // the store refused that
+					back = r.retryAt
+				}
+				sooner(back)
 			}
 		}
 	}
@@ -76,7 +79,10 @@ func (r *Registry) tick() {
 		r.mu.Unlock()
 		return
 	}
-	r.retryLocked()
+	if !r.now().Before(r.retryAt) {
+		r.retryAt = time.Time{}
+		r.retryLocked()
+	}
 	var lapsed []*owner
 	if r.phase == open {
 		lapsed = r.lapsedLocked()
@@ -90,11 +96,21 @@ func (r *Registry) tick() {
 	r.unlock()
 }
 
+// retryLaterLocked has what the store refused tried again, soon and not at once.
+func (r *Registry) retryLaterLocked() {
+	if r.retryAt.IsZero() {
+		r.retryAt = r.now().Add(retryAfter)
+	}
+	r.armLocked()
+}
+
 // retryLocked tries the kills and settlements again that the store refused.
 func (r *Registry) retryLocked() {
 	for _, rec := range maps.Clone(r.late) {
 		if r.recordStopLocked(rec, rec.late.agent, rec.late.user) == nil {
 			r.endLateLocked(rec)
+		} else {
+			r.retryLaterLocked()
 		}
 	}
 	// A copy: what fails again files itself anew.

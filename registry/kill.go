@@ -96,7 +96,7 @@ func (r *Registry) stopLocked(rec *record, agent bool) {
 		r.refusedLocked("a kill could not be recorded; trying again", rec, err)
 		if rec.late != (lateKill{}) {
 			r.late[rec.row] = rec
-			r.armLocked()
+			r.retryLaterLocked()
 		}
 	}
 }

@@ -115,6 +115,31 @@ func TestLeaseSuspended(t *testing.T) {
 	}
 }
 
+// TestLeaseRefused: a lease that the store does not take back is tried again
+// once in a while, not as fast as the machine can, and comes back then.
+func TestLeaseRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		h := w.owner("s")
+		w.ended(h, 1)
+		w.claim(h, ClaimWake)
+		w.HostGone(w.host)
+		w.store.refusing(errors.New("no space left"))
+		before := w.store.refused()
+		time.Sleep(leaseGrace + 10*retryAfter + retryAfter/2)
+		synctest.Wait()
+		if tried := w.store.refused() - before; tried < 5 || tried > 20 {
+			t.Errorf("tried %d times within 10 s", tried)
+		}
+		w.store.refusing(nil)
+		time.Sleep(retryAfter)
+		synctest.Wait()
+		if len(w.Inbox(h)) != 1 {
+			t.Error("the lease did not come back")
+		}
+	})
+}
+
 // TestLeaseOfGuest: a lease of a caller that is no host of the owner comes back
 // when its connection ends, and the host's return does not touch it.
 func TestLeaseOfGuest(t *testing.T) {

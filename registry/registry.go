@@ -81,6 +81,7 @@ type Registry struct {
 	drained  chan struct{}
 
 	timer    *time.Timer // the one timer; nil while nothing is due
+	retryAt  time.Time   // when what the store refused is tried again; zero: nothing is
 	phase    phase
 	arrivals chan struct{} // closed when an owner gets a host, or at the end; nil: nobody waits
 }

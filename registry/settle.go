@@ -2,7 +2,7 @@ package registry
 
 import "time"
 
-// retryAfter is how long a settlement waits that the store refused.
+// retryAfter is how long waits what the store refused: settlements, leases that come back.
 const retryAfter = time.Second
 
 // Settle commits the end of a task; the first outcome wins (T59). Called
@@ -45,7 +45,7 @@ func (r *Registry) settleLocked(rec *record, o Outcome) {
 	if err := t.commit(); err != nil {
 		r.refusedLocked("the end of a task could not be recorded; trying again", rec, err)
 		r.pending[rec.row] = o
-		r.armLocked()
+		r.retryLaterLocked()
 		return
 	}
 	delete(r.pending, rec.row)

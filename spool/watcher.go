@@ -15,7 +15,8 @@ type Watcher struct {
 
 	mu      sync.Mutex
 	watches map[string]map[*Watch]struct{} // by folder; guarded by mu
-	polling chan struct{}                  // ends the poll goroutine; nil while none runs; guarded by mu
+	polled  map[string]bool                // the folders of which inotify does not tell; guarded by mu
+	polling chan struct{}                  // ends the poll goroutine; nil while polled is empty; guarded by mu
 	closed  bool                           // guarded by mu
 	done    sync.WaitGroup
 }
@@ -41,7 +42,9 @@ func NewWatcher() *Watcher {
 }
 
 // NewPoller makes a watcher that does without inotify.
-func NewPoller() *Watcher { return &Watcher{watches: make(map[string]map[*Watch]struct{})} }
+func NewPoller() *Watcher {
+	return &Watcher{watches: make(map[string]map[*Watch]struct{}), polled: make(map[string]bool)}
+}
 
 // Polling reports whether inotify was not to be had.
 func (w *Watcher) Polling() bool { return w.notify == nil }
@@ -61,8 +64,8 @@ func (w *Watcher) Watch(dir string) *Watch {
 		w.watches[dir] = make(map[*Watch]struct{})
 	}
 	w.watches[dir][watch] = struct{}{}
-	if w.notify == nil || first && w.notify.add(dir) != nil {
-		w.pollLocked()
+	if first && (w.notify == nil || w.notify.add(dir) != nil) {
+		w.pollLocked(dir)
 	}
 	return watch
 }
@@ -80,9 +83,9 @@ func (watch *Watch) Close() {
 	if w.notify != nil {
 		w.notify.remove(watch.dir)
 	}
-	if len(w.watches) == 0 && w.polling != nil {
-		close(w.polling)
-		w.polling = nil
+	delete(w.polled, watch.dir)
+	if len(w.polled) == 0 {
+		w.stopPollingLocked()
 	}
 }
 
@@ -101,14 +104,6 @@ func (watch *Watch) Wait(ctx context.Context) error {
 func (w *Watcher) changed(dir string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	tell := func(watches map[*Watch]struct{}) {
-		for watch := range watches {
-			select {
-			case watch.c <- struct{}{}:
-			default: // told already
-			}
-		}
-	}
 	if dir != "" {
 		tell(w.watches[dir])
 		return
@@ -118,15 +113,41 @@ func (w *Watcher) changed(dir string) {
 	}
 }
 
-// pollLocked makes sure that the folders are looked at from time to time.
-// w.mu must be held.
-func (w *Watcher) pollLocked() {
+// look tells those of whom inotify does not.
+func (w *Watcher) look() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for dir := range w.polled {
+		tell(w.watches[dir])
+	}
+}
+
+func tell(watches map[*Watch]struct{}) {
+	for watch := range watches {
+		select {
+		case watch.c <- struct{}{}:
+		default: // told already
+		}
+	}
+}
+
+// pollLocked makes sure that the folder is looked at from time to time. w.mu
+// must be held.
+func (w *Watcher) pollLocked(dir string) {
+	w.polled[dir] = true
 	if w.polling != nil {
 		return
 	}
 	stop := make(chan struct{})
 	w.polling = stop
-	w.done.Go(func() { poll(stop, func() { w.changed("") }) })
+	w.done.Go(func() { poll(stop, w.look) })
+}
+
+func (w *Watcher) stopPollingLocked() {
+	if w.polling != nil {
+		close(w.polling)
+		w.polling = nil
+	}
 }
 
 // Close ends the watcher and all that it runs. Watches that are still open
@@ -138,10 +159,7 @@ func (w *Watcher) Close() error {
 		return nil
 	}
 	w.closed = true
-	if w.polling != nil {
-		close(w.polling)
-		w.polling = nil
-	}
+	w.stopPollingLocked()
 	w.mu.Unlock()
 	var err error
 	if w.notify != nil {

@@ -105,6 +105,30 @@ func TestNobodyWatches(t *testing.T) {
 	}
 }
 
+// TestOneFolderPolled: a folder of which inotify does not tell is polled, and it
+// alone, and no longer than somebody watches it.
+func TestOneFolderPolled(t *testing.T) {
+	w := NewWatcher()
+	defer w.Close()
+	told := w.Watch(t.TempDir())
+	defer told.Close()
+	missing := w.Watch(filepath.Join(t.TempDir(), "not there"))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := missing.Wait(ctx); err != nil {
+		t.Fatalf("the folder is not polled: %v", err)
+	}
+	select {
+	case <-told.C:
+		t.Error("a folder that inotify tells of is polled, too")
+	default:
+	}
+	missing.Close()
+	if w.polling != nil {
+		t.Error("polling goes on though nobody needs it")
+	}
+}
+
 // TestWaitEnds: a wait ends with its context, and a watch of a closed watcher
 // tells nothing.
 func TestWaitEnds(t *testing.T) {

@@ -38,18 +38,9 @@ func (p *pass) start() (rendering, error) {
 
 // commandOf reads the arguments of a task_start, which are checked.
 func (p *pass) commandOf() (Command, error) {
-	var args struct {
-		Command string
-		Label   string
-		Cwd     string
-		Timeout json.RawMessage `json:"timeout_ms"`
-	}
-	if err := json.Unmarshal(p.Arguments, &args); err != nil {
-		return Command{}, invalid("invalid arguments: %v", err)
-	}
-	command := Command{Command: args.Command, Label: args.Label, Cwd: args.Cwd}
-	if args.Timeout != nil {
-		ms, err := TimeoutMs("timeout_ms", args.Timeout)
+	command := Command{Command: p.given.text("command"), Label: p.given.text("label"), Cwd: p.given.text("cwd")}
+	if timeout := p.given["timeout_ms"]; timeout != nil {
+		ms, err := TimeoutMs("timeout_ms", timeout)
 		if err != nil {
 			return Command{}, err
 		}
@@ -70,34 +61,25 @@ func TimeoutMs(name string, raw json.RawMessage) (int64, error) {
 
 // output is the body of task_output: perhaps a wait, then always one read (T122).
 func (p *pass) output() (rendering, error) {
-	var args struct {
-		ID      string `json:"task_id"`
-		Wait    bool
-		Timeout json.RawMessage `json:"timeout_ms"`
-		Until   string
-		From    string
-	}
-	if err := json.Unmarshal(p.Arguments, &args); err != nil {
-		return rendering{}, invalid("invalid arguments: %v", err)
-	}
-	if args.ID == "" {
+	id := p.given.text("task_id")
+	if id == "" {
 		return rendering{}, emptyID()
 	}
-	if p.tools.policies.asks(p.From, args.ID) {
-		return rendering{}, invalid("task %s is being read by the call that this policy is asked about; task/tail takes nothing and can be used", args.ID)
+	if p.tools.policies.asks(p.From, id) {
+		return rendering{}, invalid("task %s is being read by the call that this policy is asked about; task/tail takes nothing and can be used", id)
 	}
 	var waited *registry.Receipt
-	if args.Wait {
-		until, err := pattern(args.Until)
+	if p.given.flag("wait") {
+		until, err := pattern(p.given.text("until"))
 		if err != nil {
 			return rendering{}, err
 		}
-		if waited, err = p.wait(args.ID, args.Timeout, until); err != nil {
+		if waited, err = p.wait(id, p.given["timeout_ms"], until); err != nil {
 			return rendering{}, err
 		}
 	}
 	keep := func(t registry.Task) int64 { return render.Keep(p.tools.Limit(t)) }
-	reading, task, read, err := p.tools.registry.Read(p.ctx, p.Caller, args.ID, keep, args.From == "start")
+	reading, task, read, err := p.tools.registry.Read(p.ctx, p.Caller, id, keep, p.given.text("from") == "start")
 	if err != nil {
 		waited.Failed() // nobody learns of what the wait saw
 		return rendering{}, err
@@ -173,20 +155,19 @@ func (p *pass) list() (rendering, error) {
 
 // kill is the body of task_kill (T125).
 func (p *pass) kill() (rendering, error) {
-	var args struct {
-		ID     string `json:"task_id"`
-		Reason *string
-	}
-	if err := json.Unmarshal(p.Arguments, &args); err != nil {
-		return rendering{}, invalid("invalid arguments: %v", err)
-	}
-	if args.ID == "" {
+	id := p.given.text("task_id")
+	if id == "" {
 		return rendering{}, emptyID()
+	}
+	var reason *string
+	if _, ok := p.given["reason"]; ok {
+		text := p.given.text("reason")
+		reason = &text
 	}
 	if err := p.waits(); err != nil { // its producer is asked
 		return rendering{}, err
 	}
-	already, task, err := p.tools.registry.Kill(p.ctx, p.Caller, args.ID, args.Reason)
+	already, task, err := p.tools.registry.Kill(p.ctx, p.Caller, id, reason)
 	if err != nil {
 		return rendering{}, err
 	}

@@ -19,6 +19,7 @@ type pass struct {
 	owner registry.Owner // zero for the operator
 	scope scope.Path
 	task  *registry.Task // what the call is about, looked up first (T145, T146)
+	given arguments      // what Arguments says, for everybody in the pipeline
 
 	receipts []*registry.Receipt
 }
@@ -38,7 +39,7 @@ func (p *pass) run() Result {
 	if _, ok := knownTools[p.Name]; !ok {
 		return p.final(failed(unknownTool(p.Name)))
 	}
-	p.Arguments = normalized(p.Arguments)
+	p.given, p.Arguments = canonical(p.Name, p.Arguments)
 	p.lookup()
 	if p.ctx.Err() != nil {
 		return p.final(failed(registry.Errorf(registry.KindAborted, "tool call aborted before dispatch")))
@@ -71,36 +72,19 @@ func (p *pass) waits() error {
 	return p.Waits()
 }
 
-// normalized makes the arguments a JSON value: none and an empty text mean {} (T117).
-func normalized(args json.RawMessage) json.RawMessage {
-	if len(args) == 0 || string(args) == `""` {
-		return json.RawMessage("{}")
-	}
-	return args
-}
-
 // lookup finds the task that the call names, if the caller may see it, before
 // any policy can be asked: so that a denial is bounded, too (T146).
 func (p *pass) lookup() {
 	if p.Name != Output && p.Name != Kill {
 		return
 	}
-	var id string
-	if json.Unmarshal(argument(p.Arguments, "task_id"), &id) != nil || id == "" {
+	id := p.given.text("task_id")
+	if id == "" {
 		return
 	}
 	if task, err := p.tools.registry.Get(p.Caller, id); err == nil {
 		p.task = &task
 	}
-}
-
-// argument is one of the arguments; nil where it is not there.
-func argument(args json.RawMessage, name string) json.RawMessage {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(args, &members) != nil {
-		return nil
-	}
-	return members[name]
 }
 
 // failed is the state after an error (T126).

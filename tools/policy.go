@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -189,7 +190,7 @@ func (p *policy) askPre(ctx context.Context, r PreRequest) (PreAnswer, error) {
 	switch answer.Decision {
 	case decisionAllow:
 	case decisionDeny:
-		if answer.Reason == "" {
+		if answer.Reason = cutReason(answer.Reason); answer.Reason == "" {
 			answer.Reason = "denied by " + p.name
 		}
 	case decisionValue:
@@ -216,12 +217,22 @@ func (p *policy) askPost(ctx context.Context, r PostRequest) (PostAnswer, error)
 	return answer, nil
 }
 
+// maxReason bounds what a policy says of why it denies.
+const maxReason = 4 << 10
+
+func cutReason(reason string) string {
+	if len(reason) <= maxReason {
+		return reason
+	}
+	return strings.ToValidUTF8(reason[:maxReason], "")
+}
+
 // explain says why a policy gave no answer.
 func (p *policy) explain(ctx context.Context, err error) error {
 	var own *PolicyError
 	switch {
 	case errors.As(err, &own):
-		return err
+		return &PolicyError{Message: cutReason(own.Message)}
 	case ctx.Err() != nil:
 		return registry.ErrWaitAborted // the caller's doing, not the policy's
 	case errors.Is(err, context.DeadlineExceeded):

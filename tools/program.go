@@ -19,7 +19,7 @@ import (
 const (
 	maxPrograms      = 16 // at once; more wait, within their time
 	maxProgramOutput = 4 << 20
-	maxProgramError  = 4 << 10
+	maxProgramError  = maxReason
 	// programGrace is how long the pipes of an ended program may stay open.
 	programGrace = 500 * time.Millisecond
 	// denyStatus is the exit status that means deny, with the reason on stderr.
@@ -77,39 +77,41 @@ func (p program) ask(ctx context.Context, request, answer any) (reason string, d
 	cmd.WaitDelay = programGrace
 	ownGroup(cmd)
 	err = cmd.Run()
+	endGroup(cmd) // what it left running in the background
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
 		return "", false, ctx.Err()
 	case errors.As(err, &exit) && exit.ExitCode() == denyStatus:
-		reason = strings.TrimSpace(strings.ToValidUTF8(errs.String(), "\uFFFD"))
+		reason = strings.TrimSpace(strings.ToValidUTF8(string(errs.kept), "\uFFFD"))
 		if reason == "" {
 			reason = "denied by the policy program " + p.run[0]
 		}
 		return reason, true, nil
-	case err != nil:
+	case err != nil && !errors.Is(err, exec.ErrWaitDelay): // that is success, and a child with the pipes open
 		return "", false, err
 	case out.cut:
 		return "", false, fmt.Errorf("it wrote more than %d bytes", maxProgramOutput)
 	}
-	if err := json.Unmarshal(out.Bytes(), answer); err != nil {
+	if err := json.Unmarshal(out.kept, answer); err != nil {
 		return "", false, fmt.Errorf("its output is no answer in JSON: %w", err)
 	}
 	return "", false, nil
 }
 
-// limited keeps the beginning of what is written to it.
+// limited keeps the beginning of what is written to it. It embeds no buffer:
+// that one's ReadFrom would be found by io.Copy and pass Write by.
 type limited struct {
-	bytes.Buffer
-	max int
-	cut bool
+	kept []byte
+	max  int
+	cut  bool
 }
 
 var _ io.Writer = (*limited)(nil)
 
 func (l *limited) Write(p []byte) (int, error) {
-	room := min(len(p), l.max-l.Len())
+	room := min(len(p), l.max-len(l.kept))
 	l.cut = l.cut || room < len(p)
-	l.Buffer.Write(p[:room])
+	l.kept = append(l.kept, p[:room]...)
 	return len(p), nil
 }

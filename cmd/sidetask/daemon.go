@@ -27,7 +27,10 @@ func (p *program) daemonCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "daemon",
 		Short: "Run the daemon in the foreground (other commands start it by themselves)",
-		Args:  takes(0, 0),
+		Long: `Run the daemon in the foreground. Other commands start it by themselves, in the
+background. Exit status: 75 another daemon has the state folder, 78 the
+configuration is refused.`,
+		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.detach {
 				return p.detach()

@@ -40,8 +40,14 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 // root is the command tree.
 func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "sidetask",
-		Short:         "Background tasks for coding agents",
+		Use:   "sidetask",
+		Short: "Background tasks for coding agents",
+		Long: `Background tasks for coding agents, and for you: start a command, look at it,
+wait for it, stop it. The daemon that keeps them is started by the way.
+
+Exit status: 0; where a command says so, that of the task (128+n if signal n ended
+it); 1 an error, 2 wrong usage, 69 no daemon to be had, 78 a bad configuration,
+124 time is up; 128+n if signal n ended this command.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.ArbitraryArgs, // see known

@@ -21,7 +21,9 @@ import (
 // configuration and a socket of its own, with the real programs.
 func TestScripts(t *testing.T) {
 	bin := buildPrograms(t)
+	limit := time.Now().Add(3 * time.Minute) // what hangs is told, and soon
 	testscript.Run(t, testscript.Params{
+		Deadline:            limit,
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -120,11 +122,11 @@ func rpcLine(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 }
 
-// beHost registers an owner with this agent and session and stays its host to
-// the end of the script.
+// beHost registers an owner with this agent and session, says what it has decided
+// for its client, and stays its host to the end of the script.
 func beHost(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: host AGENT SESSION")
+	if neg || len(args) < 2 || len(args) > 3 {
+		ts.Fatalf("usage: host AGENT SESSION [NOTE]")
 	}
 	conn := dialSocket(ts)
 	ts.Defer(func() { _ = conn.Close() })
@@ -132,6 +134,13 @@ func beHost(ts *testscript.TestScript, neg bool, args []string) {
 		`{"jsonrpc":"2.0","id":1,"method":"owner/register","params":{"token":"00112233445566778899aabbccddeeff","agent":%q,"session":%q}}`, args[0], args[1]))
 	if !strings.Contains(string(answer), `"owner":"o-`) {
 		ts.Fatalf("owner/register: %s", answer)
+	}
+	if len(args) == 3 {
+		answer = roundTrip(ts, conn, fmt.Sprintf(
+			`{"jsonrpc":"2.0","id":2,"method":"owner/update","params":{"token":"00112233445566778899aabbccddeeff","note":%q}}`, args[2]))
+		if !strings.Contains(string(answer), `"result":{}`) {
+			ts.Fatalf("owner/update: %s", answer)
+		}
 	}
 }
 

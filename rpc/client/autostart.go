@@ -41,8 +41,6 @@ func Self() (*Autostart, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find this program's file: %w", err)
 	}
-	// The kernel's mark for a file that was replaced, as an upgrade does: the new one is the one to start.
-	exe = strings.TrimSuffix(exe, " (deleted)")
 	return &Autostart{Executable: exe, Args: []string{"daemon", "--detach"}}, nil
 }
 

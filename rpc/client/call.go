@@ -22,19 +22,24 @@ func (c *Client) Call(ctx context.Context, method string, params, result any) er
 }
 
 // CallDelivered is [Client.Call] for a tools/call of a client that said
-// [Options.Delivered]: delivered tells the daemon that the answer has reached
-// the agent. Not calling it, or losing the connection before, makes the daemon
-// give the notice and the output again (ARCHITECTURE, decision 10). It is
-// never nil and does nothing after an error.
-func (c *Client) CallDelivered(ctx context.Context, method string, params, result any) (delivered func(), err error) {
+// [Options.Delivered]: arrived tells the daemon whether the answer has reached
+// the agent. If not, or if the connection is lost before, the daemon gives the
+// notice and the output again (ARCHITECTURE, decision 10). It is never nil and
+// does nothing after an error.
+func (c *Client) CallDelivered(ctx context.Context, method string, params, result any) (arrived func(bool), err error) {
 	id, err := c.call(ctx, method, params, result)
 	if err != nil {
-		return func() {}, err
+		return func(bool) {}, err
 	}
-	return func() {
+	return func(yes bool) {
+		ctx := context.WithoutCancel(ctx)
 		// A connection lost here means that the daemon repeats itself, which
 		// is what it promises; there is nobody to tell.
-		_ = c.Notify(context.WithoutCancel(ctx), rpc.NotifyToolsDelivered, rpc.ToolsDelivered{ID: id})
+		if yes {
+			_ = c.Notify(ctx, rpc.NotifyToolsDelivered, rpc.ToolsDelivered{ID: id})
+		} else {
+			_ = c.Notify(ctx, rpc.NotifyCancelRequest, rpc.CancelRequest{RequestID: id})
+		}
 	}, nil
 }
 

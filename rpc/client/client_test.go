@@ -211,20 +211,25 @@ func TestCallLost(t *testing.T) {
 func TestCallDelivered(t *testing.T) {
 	s := newScripted(t)
 	c, p := dial(t, s, client.Options{Delivered: true})
-	got := make(chan func(), 1)
-	go func() {
-		var result rpc.ToolsCallResult
-		delivered, err := c.CallDelivered(t.Context(), rpc.MethodToolsCall, rpc.ToolsCall{Name: rpc.ToolList}, &result)
-		if err != nil {
-			t.Error(err)
+	for _, test := range []struct {
+		arrived      bool
+		method, name string
+	}{{true, "tools/delivered", "id"}, {false, "$/cancel_request", "requestId"}} {
+		got := make(chan func(bool), 1)
+		go func() {
+			var result rpc.ToolsCallResult
+			arrived, err := c.CallDelivered(t.Context(), rpc.MethodToolsCall, rpc.ToolsCall{Name: rpc.ToolList}, &result)
+			if err != nil {
+				t.Error(err)
+			}
+			got <- arrived
+		}()
+		m := p.read("tools/call")
+		p.answer(m, `{"content":[],"isError":false}`)
+		within(t, got, "answer")(test.arrived)
+		if note := p.read(test.method); string(note.Params) != `{"`+test.name+`":`+string(m.ID)+`}` || note.ID != nil {
+			t.Errorf("%s %s (id %s) for call %s", test.method, note.Params, note.ID, m.ID)
 		}
-		got <- delivered
-	}()
-	m := p.read("tools/call")
-	p.answer(m, `{"content":[],"isError":false}`)
-	within(t, got, "answer")()
-	if note := p.read("tools/delivered"); string(note.Params) != `{"id":`+string(m.ID)+`}` || note.ID != nil {
-		t.Errorf("tools/delivered %s (id %s) for call %s", note.Params, note.ID, m.ID)
 	}
 }
 

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"strings"
@@ -26,6 +25,7 @@ type call struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
+	began    bool                // it has done what must not be done twice
 	waiting  bool                // another request has been let in beside it
 	receipts []*registry.Receipt // final or void when the answer is written or lost
 	after    []func()            // run when the answer has been queued
@@ -36,9 +36,12 @@ type call struct {
 // run makes the answer and queues it.
 func (c *call) run() {
 	result, err := c.handle()
+	if c.waiting {
+		c.conn.noLongerWaits()
+	}
 	var answer response
 	if err != nil {
-		answer.Error = wireError(err)
+		answer.Error = c.errorOf(err)
 		for _, receipt := range c.receipts {
 			receipt.Failed()
 		}
@@ -50,6 +53,16 @@ func (c *call) run() {
 	for _, next := range c.after {
 		next()
 	}
+}
+
+// errorOf is the error of a call. One that the end of the daemon cut off has
+// not been made: -32007 has the client make it again on the next daemon.
+func (c *call) errorOf(err error) *rpc.Error {
+	wire := wireError(err)
+	if wire.Code == rpc.CodeAborted && !c.began && c.conn.server.ending() {
+		return rpc.Errorf(rpc.CodeShuttingDown, "%s", rpc.ErrShuttingDown.Message)
+	}
+	return wire
 }
 
 // handle runs the method. A mistake in it must not take the daemon down.
@@ -91,34 +104,6 @@ func (c *call) report(receipt *registry.Receipt) {
 	if receipt != nil {
 		c.receipts = append(c.receipts, receipt)
 	}
-}
-
-// decode reads the parameters of a call.
-func decode[T any](c *call) (T, error) {
-	var params T
-	if c.params == nil {
-		return params, nil
-	}
-	if c.params[0] != '{' {
-		return params, rpc.Errorf(rpc.CodeInvalidParams, "invalid params: must be an object")
-	}
-	if err := json.Unmarshal(c.params, &params); err != nil {
-		var mismatch *json.UnmarshalTypeError
-		if errors.As(err, &mismatch) {
-			return params, rpc.Errorf(rpc.CodeInvalidParams, "invalid params: %q cannot be a %s", wireName(mismatch.Field), mismatch.Value)
-		}
-		return params, rpc.Errorf(rpc.CodeInvalidParams, "invalid params: %v", err)
-	}
-	return params, nil
-}
-
-// wireName takes the names of embedded Go structs from the path of a field:
-// those begin with a capital, ours never.
-func wireName(path string) string {
-	for path != "" && path[0] >= 'A' && path[0] <= 'Z' {
-		_, path, _ = strings.Cut(path, ".")
-	}
-	return path
 }
 
 func cut(s string, n int) string {

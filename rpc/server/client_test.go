@@ -240,12 +240,21 @@ func (c *client) registered(params args) rpc.TaskRegistered {
 	return out
 }
 
-// tool makes a tools/call.
+// tool makes a tools/call; without a token on a bound connection.
 func (c *client) tool(token, name string, arguments any) rpc.ToolsCallResult {
 	c.t.Helper()
 	var out rpc.ToolsCallResult
-	c.call("tools/call", args{"token": token, "name": name, "arguments": arguments}, &out)
+	c.call("tools/call", rpc.ToolsCall{As: rpc.As{Token: token}, Name: name, Arguments: encoded(c.t, arguments)}, &out)
 	return out
+}
+
+func encoded(t *testing.T, v any) json.RawMessage {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
 }
 
 // text is the one text block of a result.

@@ -23,6 +23,7 @@ type conn struct {
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
+	inputs inputs // of task/write
 
 	mu           sync.Mutex // guards all below; taken before outbox.mu
 	changed      chan struct{}
@@ -199,13 +200,17 @@ func (c *conn) letNextIn() bool {
 	return true
 }
 
+// noLongerWaits frees a call's place, before its answer tells the client so.
+func (c *conn) noLongerWaits() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waiting--
+}
+
 func (c *conn) finished(done *call) {
 	done.cancel()
 	c.mu.Lock()
 	delete(c.open, done)
-	if done.waiting {
-		c.waiting--
-	}
 	c.changedLocked()
 	c.mu.Unlock()
 	c.closeIfDone()

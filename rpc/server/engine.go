@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"reflect"
 
 	"sidetask/config"
 	"sidetask/producer"
@@ -46,8 +47,9 @@ type method struct {
 
 // handler makes a method of a function with typed parameters.
 func handler[P any](f func(c *call, params P) (any, error)) method {
+	form := shapeOf(reflect.TypeFor[P]())
 	return method{handle: func(c *call) (any, error) {
-		params, err := decode[P](c)
+		params, err := decode[P](c, form)
 		if err != nil {
 			return nil, err
 		}

@@ -157,7 +157,7 @@ func taskWrite(c *call, p rpc.TaskWrite) (any, error) {
 		}
 		req.Cols, req.Rows = p.Resize.Cols, p.Resize.Rows
 	}
-	written, err := c.registry().Write(c.ctx, by, id, req)
+	written, err := c.write(by, id, req)
 	if err != nil {
 		return nil, err
 	}

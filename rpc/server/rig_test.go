@@ -167,10 +167,12 @@ type fakeCommands struct {
 	registry2
 	readError error          // of each read
 	facts     registry.Facts // of each task
+	reading   chan struct{}  // nil: input is taken at once; else once it is closed
 
 	mu    sync.Mutex
 	texts map[registry.Row]string
 	last  tools.Command
+	taken []string // input, in order
 }
 
 // registry2 has the methods of registry.Producer that the tests do not use.
@@ -198,6 +200,20 @@ func (f *fakeCommands) write(row registry.Row, text string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.texts[row] += text
+}
+
+func (f *fakeCommands) Write(ctx context.Context, _ registry.Row, req registry.WriteRequest) (int, error) {
+	if f.reading != nil {
+		select {
+		case <-f.reading:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.taken = append(f.taken, string(req.Data))
+	return len(req.Data), nil
 }
 
 func (f *fakeCommands) Cancel(context.Context, registry.Row, *string) error { return nil }

@@ -196,6 +196,17 @@ func (s *Server) Accepted() int64 {
 	return s.accepted
 }
 
+// ending reports whether the daemon has begun to end: its registry first, then
+// the server.
+func (s *Server) ending() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return s.engine.Registry != nil && s.engine.Registry.Ending()
+	}
+}
+
 // Close ends the listeners and the connections and waits for all of them.
 // Calls that are open have their waits aborted; answers that are ready go out
 // as long as ctx lasts.

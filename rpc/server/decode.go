@@ -1,0 +1,108 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+
+	"sidetask/rpc"
+)
+
+// shape is what decode must know of a parameter type: encoding/json would take
+// "ID" for the field "id", and of both the last.
+type shape struct {
+	fields map[string]*shape // by their exact names; nil where the members are no fields of ours
+}
+
+// shapeOf reads the field names of a type once, for all calls.
+func shapeOf(t reflect.Type) *shape {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+		return nil
+	}
+	s := &shape{fields: make(map[string]*shape)}
+	for _, field := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name != "" && !field.Anonymous {
+			s.fields[name] = shapeOf(field.Type)
+		}
+	}
+	return s
+}
+
+// exact gives an object without the members that are a field's name in other
+// letters; what is no object, or has none, as it is. An owner's name that is
+// there and says nothing is refused: a host whose variable was empty must not
+// become the operator.
+func (s *shape) exact(raw json.RawMessage) (json.RawMessage, error) {
+	var members map[string]json.RawMessage
+	if s == nil || json.Unmarshal(raw, &members) != nil || members == nil {
+		return raw, nil // decoding says what is wrong with it
+	}
+	changed := false
+	for name, value := range members {
+		inner, known := s.fields[name]
+		switch {
+		case !known && s.folds(name):
+			delete(members, name)
+			changed = true
+		case known && (name == "token" || name == "session") && (string(value) == `""` || string(value) == "null"):
+			return nil, rpc.Errorf(rpc.CodeInvalidParams, "invalid params: %q must not be empty where it is given", name)
+		case inner != nil:
+			cleaned, err := inner.exact(value)
+			if err != nil {
+				return nil, err
+			}
+			changed = changed || len(cleaned) != len(value)
+			members[name] = cleaned
+		}
+	}
+	if !changed {
+		return raw, nil
+	}
+	return json.Marshal(members)
+}
+
+func (s *shape) folds(name string) bool {
+	for known := range s.fields {
+		if strings.EqualFold(name, known) {
+			return true
+		}
+	}
+	return false
+}
+
+// decode reads the parameters of a call by their exact names.
+func decode[T any](c *call, s *shape) (T, error) {
+	var params T
+	if c.params == nil {
+		return params, nil
+	}
+	if c.params[0] != '{' {
+		return params, rpc.Errorf(rpc.CodeInvalidParams, "invalid params: must be an object")
+	}
+	raw, err := s.exact(c.params)
+	if err != nil {
+		return params, err
+	}
+	if err := json.Unmarshal(raw, &params); err != nil {
+		var mismatch *json.UnmarshalTypeError
+		if errors.As(err, &mismatch) {
+			return params, rpc.Errorf(rpc.CodeInvalidParams, "invalid params: %q cannot be a %s", wireName(mismatch.Field), mismatch.Value)
+		}
+		return params, rpc.Errorf(rpc.CodeInvalidParams, "invalid params: %v", err)
+	}
+	return params, nil
+}
+
+// wireName takes the names of embedded Go structs from the path of a field:
+// those begin with a capital, ours never.
+func wireName(path string) string {
+	for path != "" && path[0] >= 'A' && path[0] <= 'Z' {
+		_, path, _ = strings.Cut(path, ".")
+	}
+	return path
+}

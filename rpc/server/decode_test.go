@@ -1,0 +1,62 @@
+package server
+
+import (
+	"encoding/json"
+	"testing"
+
+	"sidetask/rpc"
+)
+
+// TestNamesAreExact: a parameter's name in other letters is none of ours, at
+// any depth, and takes nothing away from the real one.
+func TestNamesAreExact(t *testing.T) {
+	g := newRig(t, "")
+	g.host(tokenA, "a")
+	c, worker := g.dial(), g.dial()
+	worker.registered(args{"token": tokenA, "kind": "k", "label": "first", "stream": true})
+	worker.registered(args{"token": tokenA, "kind": "k", "label": "second", "stream": true})
+	for _, params := range []string{
+		`{"id":"k-1","ID":"k-2"}`, `{"Id":"k-2","id":"k-1"}`, `{"id":"k-1","unknown":{"id":"k-2"}}`, `{"id":"k-2","id":"k-1"}`,
+		`{"id":"k-1","Token":"` + tokenB + `"}`, `{"id":"k-1","toKen":""}`, `{"id":"k-1","ſession":"nobody"}`,
+	} {
+		var got rpc.TaskResult
+		c.call("task/get", json.RawMessage(params), &got)
+		if got.Task.ID != "k-1" || got.Task.Operator == nil {
+			t.Errorf("%s: got %+v", params, got.Task)
+		}
+	}
+	c.refused(rpc.CodeInvalidParams, `invalid params: "pty" needs cols and rows of 1 to 10000`, "task/start", json.RawMessage(`{"command":"x","pty":{"cols":0,"rows":5,"COLS":80}}`))
+	c.refused(rpc.CodeInvalidParams, "invalid command: expected a non-empty string", "task/start", json.RawMessage(`{"Command":"x"}`))
+	bound := g.dial()
+	bound.call("initialize", json.RawMessage(`{"protocolVersion":1,"client":{"name":"x"},"capabilities":{"Delivered":true},"token":"`+tokenA+`","Token":"`+tokenB+`"}`), nil)
+	var list rpc.TaskListResult
+	bound.call("task/list", args{}, &list)
+	if len(list.Tasks) != 2 {
+		t.Errorf("bound to the wrong owner: %+v", list.Tasks)
+	}
+}
+
+// TestEmptyIsNotTheOperator: a token or session that is there and empty is a
+// mistake of the caller and must not make it the person.
+func TestEmptyIsNotTheOperator(t *testing.T) {
+	g := newRig(t, "")
+	g.host(tokenA, "a").registered(args{"token": tokenA, "kind": "k", "label": "of a", "stream": true})
+	c := g.dial()
+	for name, values := range map[string][]any{"token": {"", nil}, "session": {"", nil}} {
+		for _, value := range values {
+			for method, params := range map[string]args{
+				"task/list": {}, "task/get": {"id": "k-1"}, "task/start": {"command": "x"}, "task/subscribe": {}, "task/kill": {"id": "k-1"},
+				"tools/call": {"name": "task_list"}, "inbox/list": {}, "owner/dispose": {}, "task/register": {"kind": "k", "label": "l"},
+			} {
+				params[name] = value
+				c.refused(rpc.CodeInvalidParams, `invalid params: "`+name+`" must not be empty where it is given`, method, params)
+			}
+		}
+	}
+	for _, value := range []any{"", nil} {
+		c.refused(rpc.CodeInvalidParams, `invalid params: "token" must not be empty where it is given`, "initialize", args{"protocolVersion": 1, "token": value})
+	}
+	if tasks := g.tasks(); len(tasks) != 1 || tasks[0].Status != "running" {
+		t.Errorf("something was done all the same: %+v", tasks)
+	}
+}
