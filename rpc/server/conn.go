@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"slices"
 	"sync"
 
@@ -84,12 +85,15 @@ func (c *conn) serve() {
 	c.undo()
 }
 
-// read takes messages until the input ends or a message is too large.
+// read takes messages until the input ends or a message is too large or stands still.
 // Answers and notifications are handled at once, requests queue.
 func (c *conn) read() error {
-	in := newFrames(c.nc, func() int64 { return c.server.limits().MaxMessageBytes })
+	in := newFrames(c.nc, func() int64 { return c.server.limits().MaxMessageBytes }, &reception{conn: c})
 	for {
 		data, err := in.next()
+		if errors.Is(err, os.ErrDeadlineExceeded) && !c.isEnding() {
+			err = c.unfinished()
+		}
 		var refused *rpc.Error
 		if err != nil && !errors.As(err, &refused) {
 			return err
@@ -98,7 +102,7 @@ func (c *conn) read() error {
 		switch {
 		case refused == nil:
 			m, refused = parseMessage(data)
-		case refused.Code == rpc.CodeTooLarge:
+		case refused.Code != rpc.CodeParse:
 			c.answer(&call{conn: c, id: m.id}, response{Error: refused})
 			return refused
 		}

@@ -70,7 +70,7 @@ type (
 	}
 	// Cancel is the editor's session/cancel, which the caller has forwarded.
 	Cancel struct{}
-	// CancelRequest is the editor's $/cancel_request of a prompt that [Machine.Holds].
+	// CancelRequest is the editor's $/cancel_request of a request that [Machine.Holds].
 	CancelRequest struct{ Ref Ref }
 	// Activity is an update that shows the agent at work. Speech: a tool call or
 	// a chunk of the agent's, which says that it has read its prompt.
@@ -88,6 +88,10 @@ type (
 	Fired struct{ Timer Timer }
 	// Gone: the session has ended for us: closed, or taken over by another proxy.
 	Gone struct{}
+	// AgentGone: the agent has ended, and all that it said was taken.
+	AgentGone struct{}
+	// Back: a session that had gone is ours again.
+	Back struct{}
 )
 
 func (Ready) event()         {}
@@ -105,3 +109,5 @@ func (State) event()         {}
 func (Permission) event()    {}
 func (Fired) event()         {}
 func (Gone) event()          {}
+func (AgentGone) event()     {}
+func (Back) event()          {}
