@@ -120,10 +120,24 @@ func TestBrokenPolicy(t *testing.T) {
 			func(json.RawMessage) (any, *rpc.Error) {
 				return args{"decision": "value", "value": args{"text": "x", "task": args{"id": "a", "kind": "b", "label": "c", "status": "running", "startedAt": 0, "ownerSession": "s"}}}, nil
 			},
-			`Error: denied by a policy: its value is none of task_output: json: unknown field "ownerSession"`,
+			`Error: denied by a policy: its value is none of task_output: unknown field "ownerSession"`,
 		},
 		"its own error":  {func(json.RawMessage) (any, *rpc.Error) { return nil, &rpc.Error{Code: 7, Message: "mine"} }, "Error: mine"},
 		"without reason": {denies(""), "Error: denied by the policy at /"},
+		"a wrong type": {
+			func(json.RawMessage) (any, *rpc.Error) { return args{"decision": 5}, nil },
+			`Error: the policy at / cannot be asked (its answer to policy/pre is wrong: "decision" cannot be a number): the call is denied`,
+		},
+		"a wrong answer": {
+			func(json.RawMessage) (any, *rpc.Error) { return 5, nil },
+			`Error: the policy at / cannot be asked (its answer to policy/pre is wrong: it cannot be a number): the call is denied`,
+		},
+		"a wrong value": {
+			func(json.RawMessage) (any, *rpc.Error) {
+				return args{"decision": "value", "value": args{"text": 5, "task": args{}}}, nil
+			},
+			`Error: denied by a policy: its value is none of task_output: "text" cannot be a number`,
+		},
 	} {
 		policy := (&rig{t: t, path: model.nc.RemoteAddr().String()}).dial()
 		if c.answer != nil {
@@ -254,6 +268,8 @@ func TestPolicyPrograms(t *testing.T) {
 		"takes too long":   {"sleep 1000", "pre", "Error: the policy program PATH did not answer within 300 ms: the call is denied"},
 		"gives a value":    {`echo '{"decision":"value","value":[]}'`, "pre", "(no background tasks)"},
 		"replaces":         {`echo '{"decision":"accept","content":[{"type":"text","text":"other"}]}'`, "post", "other"},
+		"blocks silently":  {`echo '{"decision":"block"}'`, "post", "Error: the result was blocked by the policy program PATH"},
+		"is a mistake":     {`echo '{"decision":7}'`, "pre", `Error: the policy program PATH cannot be asked (its output is no answer in JSON: "decision" cannot be a number): the call is denied`},
 		"blocks":           {"echo no >&2; exit 2", "post", "Error: no"},
 	} {
 		t.Run(name, func(t *testing.T) {
