@@ -7,15 +7,13 @@ import (
 	"syscall"
 	"time"
 
-	"sidetask/acp/internal/wire"
+	"sidetask/acp/internal/turn"
 )
 
 const (
 	// firstWord is how long an agent that died at once is outlived, so that the
 	// editor's first request gets an answer.
 	firstWord = time.Second
-	// lastWords is how long the agent's stdout may stay open after its end.
-	lastWords = 500 * time.Millisecond
 	// killAfter is from the agent's SIGTERM to SIGKILL.
 	killAfter = 2 * time.Second
 )
@@ -27,14 +25,12 @@ type ending struct {
 	agentOver   bool // the agent has ended and its last line is read
 	treeOver    bool // nothing of its tree is left, or it was killed
 	mayGo       bool // the editor has had its answers
-	forced      bool // the editor takes all that too slowly
+	stuck       bool // the editor is gone and takes nothing any more
 }
 
 // over reports whether the loop may end.
 func (p *proxy) over() bool {
 	switch {
-	case p.end.forced:
-		return true
 	case p.life == nil && !p.end.editorGone,
 		p.life != nil && !(p.end.agentOver && p.end.treeOver && p.end.mayGo):
 		return false
@@ -54,19 +50,55 @@ func (p *proxy) editorClosed() {
 	}
 	p.end.editorGone, p.end.mayGo = true, true
 	p.fromEditor.eof = true
+	p.watchEditor()
+	for _, s := range p.allSessions() {
+		s.machine.Configure(p.machineSettings())
+		p.retire(s)
+	}
 	if p.life != nil && !p.life.exited {
 		p.life.look()
 		p.after(p.grace(), p.endAgent)
 	}
 }
 
+// retire ends what we do of our own for a session of an editor that is gone, once
+// its turn is over: a wake that nobody sees would be spent for nothing, and its
+// notice be missing when the session is resumed.
+func (p *proxy) retire(s *session) {
+	if p.end.editorGone && !s.busy {
+		p.step(s, turn.Gone{})
+	}
+}
+
+// watchEditor gives up an editor that is gone and has taken nothing for a while.
+// One that is still there may take its time, as it may without us.
+func (p *proxy) watchEditor() {
+	before := p.editor.moved.Load()
+	p.after(max(p.grace(), lastWords), func() {
+		if p.editor.idle() || p.editor.moved.Load() != before {
+			p.watchEditor()
+			return
+		}
+		p.editor.fail()
+		p.end.stuck = true
+	})
+}
+
 // closeAgentInput closes the agent's stdin when the editor is gone and all that
-// it said has been written.
+// it said has been written. What waits here for a claim or behind a turn of ours
+// goes first; endAgent bounds that.
 func (p *proxy) closeAgentInput() {
-	if p.life == nil || p.life.stdin == nil || p.end.inputClosed || !p.end.editorGone || !p.agent.idle() {
+	if p.end.editorGone && p.agent.idle() && (p.keptBytes == 0 || p.agent.failed) {
+		p.closeInput()
+	}
+}
+
+func (p *proxy) closeInput() {
+	if p.life == nil || p.life.stdin == nil || p.end.inputClosed {
 		return
 	}
-	p.end.inputClosed, p.agent.failed = true, true
+	p.end.inputClosed = true
+	p.agent.fail()
 	_ = p.life.stdin.Close()
 }
 
@@ -75,6 +107,7 @@ func (p *proxy) endAgent() {
 	if p.life.exited {
 		return
 	}
+	p.closeInput()
 	p.life.look()
 	p.life.signal(syscall.SIGTERM)
 	p.after(killAfter, func() {
@@ -87,36 +120,40 @@ func (p *proxy) endAgent() {
 
 // agentClosed: the agent has closed its stdout. Without it there is no agent.
 func (p *proxy) agentClosed() {
-	if p.life.exited {
-		p.finishAgent()
-		return
+	if !p.life.exited {
+		p.life.look()
+		p.after(p.grace(), p.endAgent)
 	}
-	p.life.look()
-	p.after(p.grace(), p.endAgent)
 }
 
-// agentExited: the agent's process has ended. Its last lines may still be in the pipe.
+// agentExited: the agent's process has ended. Its last lines may still be in the
+// pipe, in the reader, or here.
 func (p *proxy) agentExited(code int, status string) {
 	p.life.exited, p.life.code, p.life.status = true, code, status
-	if p.fromAgent.eof {
-		p.finishAgent()
-		return
-	}
-	p.after(lastWords, p.finishAgent)
 }
 
-// finishAgent answers what the agent left open and ends what it left running.
+// finishAgent comes after the agent's last line: it answers what the agent left
+// open and ends what it left running. An answer that waits here goes out first.
 func (p *proxy) finishAgent() {
-	if p.end.agentOver {
+	if p.life == nil || !p.life.exited || p.end.agentOver {
 		return
 	}
-	p.end.agentOver, p.agent.failed = true, true
-	p.fromAgent.eof = true
-	for _, s := range p.allSessions() {
-		p.letGo(s)
+	if p.holdAgent > 0 {
+		p.letAllGo()
 	}
-	p.resumeAgent()
-	p.closeLine()
+	if !p.fromAgent.spent() || p.holdAgent > 0 {
+		return
+	}
+	p.end.agentOver = true
+	p.agent.fail()
+	for _, ref := range slices.Sorted(maps.Keys(p.kept)) {
+		if k := p.kept[ref]; k != nil && k.answer != nil {
+			p.step(k.session, turn.AgentGone{})
+		}
+	}
+	for _, s := range p.allSessions() {
+		p.step(s, turn.AgentGone{})
+	}
 	for _, r := range slices.SortedFunc(maps.Values(p.requests), func(a, b *request) int { return a.number - b.number }) {
 		p.answerDead(r.id)
 	}
@@ -130,10 +167,7 @@ func (p *proxy) finishAgent() {
 }
 
 // letEditorGo ends the proxy once the editor has taken its answers.
-func (p *proxy) letEditorGo() {
-	p.end.mayGo = true
-	p.after(p.grace(), func() { p.end.forced = true })
-}
+func (p *proxy) letEditorGo() { p.end.mayGo = true }
 
 // endTree ends what the agent left running.
 func (p *proxy) endTree() {
@@ -148,10 +182,10 @@ func (p *proxy) endTree() {
 	})
 }
 
-// closeLine ends a line that the agent left in the middle of being passed on in pieces.
-func (p *proxy) closeLine() {
-	if p.editor.streaming {
-		p.editor.piece(wire.Line{Bytes: []byte{'\n'}, Part: true})
+// letAllGo sends the held answers of session requests.
+func (p *proxy) letAllGo() {
+	for _, s := range p.allSessions() {
+		p.letGo(s)
 	}
 }
 

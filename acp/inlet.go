@@ -1,6 +1,8 @@
 package acp
 
 import (
+	"bytes"
+
 	"sidetask/acp/internal/wire"
 )
 
@@ -158,12 +160,21 @@ func (p *proxy) takeAgent(b batch) {
 	}
 }
 
+// spent reports whether the stream has ended and all of it was worked off.
+func (in *inlet) spent() bool { return in.eof && len(in.rest) == 0 }
+
 func (p *proxy) resumeAgent() {
 	in := p.fromAgent
 	if in == nil {
 		return
 	}
-	for len(in.rest) > 0 && p.holdAgent == 0 {
+	for len(in.rest) > 0 {
+		if p.holdAgent > 0 && p.life.exited {
+			p.letAllGo() // a bind is for what we would say to the agent
+		}
+		if p.holdAgent > 0 {
+			break
+		}
 		l := in.rest[0]
 		in.rest = in.rest[1:]
 		if l.Part {
@@ -189,4 +200,7 @@ func (p *proxy) agentPiece(l wire.Line) {
 		return
 	}
 	p.editor.piece(l)
+	if !l.More && !bytes.HasSuffix(l.Bytes, []byte{'\n'}) {
+		p.editor.line([]byte{'\n'}) // the agent has ended in the middle of it
+	}
 }

@@ -37,7 +37,9 @@ func (p *proxy) perform(s *session, a turn.Action) {
 	case turn.SetTimer:
 		p.setTimer(s, a.Timer, a.After)
 	case turn.Busy:
+		s.busy = a.Busy
 		p.status(s, a.Busy)
+		p.retire(s)
 	}
 }
 

@@ -160,6 +160,10 @@ func (p *proxy) toEditor(mark string, line []byte) {
 
 // toAgent sends a line to the agent.
 func (p *proxy) toAgent(mark string, line []byte) {
+	if p.agent.failed {
+		p.drop(toAgent, line)
+		return
+	}
 	p.trace.line(toAgent, mark, line)
 	if p.chain != nil {
 		line = p.chain.wrap(line)
@@ -209,5 +213,6 @@ func (p *proxy) loop(ctx context.Context) {
 		p.resumeEditor()
 		p.resumeAgent()
 		p.closeAgentInput()
+		p.finishAgent()
 	}
 }

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"io"
+	"sync/atomic"
 
 	"sidetask/acp/internal/wire"
 )
@@ -23,6 +24,7 @@ type outlet struct {
 	work   chan []wire.Piece
 	wrote  chan written
 	failed bool
+	moved  atomic.Int64 // bytes that the peer has taken, or its pipe
 
 	streaming bool         // a line that is passed on in pieces has not ended
 	after     []wire.Piece // what is to come behind it
@@ -90,10 +92,17 @@ func (o *outlet) taken() { o.next = nil }
 
 // done notes what was written. After a failure the peer is gone: what comes is dropped.
 func (o *outlet) done(w written) {
-	o.size -= w.bytes
-	if w.err != nil {
-		o.failed, o.next, o.after, o.size = true, nil, nil, 0
+	if !o.failed {
+		o.size -= w.bytes
 	}
+	if w.err != nil {
+		o.fail()
+	}
+}
+
+// fail drops all that waits and all that is to come.
+func (o *outlet) fail() {
+	o.failed, o.streaming, o.next, o.after, o.size = true, false, nil, nil, 0
 }
 
 // idle reports whether everything has been written.
@@ -102,7 +111,7 @@ func (o *outlet) idle() bool { return o.failed || o.size == 0 }
 // writeAll is the writer: it writes batches until work is closed, or the loop
 // has ended.
 func (o *outlet) writeAll(w io.Writer, ended <-chan struct{}) {
-	out := &writer{to: w, block: make([]byte, 0, writeBlock)}
+	out := &writer{to: w, moved: &o.moved, block: make([]byte, 0, writeBlock)}
 	for batch := range o.work {
 		var done written
 		for _, p := range batch {
@@ -124,6 +133,7 @@ func (o *outlet) writeAll(w io.Writer, ended <-chan struct{}) {
 // an error it takes everything and writes nothing.
 type writer struct {
 	to    io.Writer
+	moved *atomic.Int64
 	block []byte
 	err   error
 }
@@ -147,7 +157,10 @@ func (w *writer) flush() {
 }
 
 func (w *writer) write(b []byte) {
-	if w.err == nil {
-		_, w.err = w.to.Write(b)
+	for w.err == nil && len(b) > 0 {
+		var n int
+		n, w.err = w.to.Write(b[:min(len(b), writeBlock)])
+		w.moved.Add(int64(n))
+		b = b[n:]
 	}
 }

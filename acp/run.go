@@ -76,16 +76,18 @@ func (p *proxy) start() (finish func()) {
 		p.after(firstWord, p.letEditorGo)
 	default:
 		p.fromAgent = newInlet()
-		agent.Go(func() { p.fromAgent.readAll(wire.NewReader(c.stdout, p.marks, 'a'), p.ended) })
+		stdout := newLastReader(c.stdout)
+		agent.Go(func() { p.fromAgent.readAll(wire.NewReader(stdout, p.marks, 'a'), p.ended) })
 		agent.Go(func() { p.agent.writeAll(c.stdin, p.ended) })
 		agent.Go(func() {
 			code, status := c.wait()
+			stdout.agentEnded()
 			p.post(func() { p.agentExited(code, status) })
 		})
 	}
 	return func() {
 		close(p.editor.work)
-		if !p.end.forced {
+		if !p.end.stuck {
 			writer.Wait()
 		}
 		if c != nil && c.stdin != nil {

@@ -30,6 +30,7 @@ type session struct {
 	onBind     func()                  // lets the held response go
 
 	machine *turn.Machine
+	busy    bool // as the machine says
 	running bool // events are being worked off
 	events  []turn.Event
 	timers  [turn.Timers]timer
@@ -103,11 +104,15 @@ func (p *proxy) runTimer(s *session, t turn.Timer, after time.Duration) {
 
 // machineSettings are what the daemon's settings and the editor make of a session's machine.
 func (p *proxy) machineSettings() turn.Settings {
-	return turn.Settings{
+	set := turn.Settings{
 		V2:         p.version >= 2,
 		Wakes:      p.show != showOff,
 		MaxDrains:  p.settings.MaxDrains,
 		AgentGrace: time.Duration(p.settings.AgentGraceMs) * time.Millisecond,
 		Permission: time.Duration(p.settings.WakePermissionMs) * time.Millisecond,
 	}
+	if p.end.editorGone { // nobody would see it
+		set.Wakes, set.MaxDrains = false, 0
+	}
+	return set
 }

@@ -88,6 +88,8 @@ type (
 	Fired struct{ Timer Timer }
 	// Gone: the session has ended for us: closed, or taken over by another proxy.
 	Gone struct{}
+	// AgentGone: the agent has ended, and all that it said was taken.
+	AgentGone struct{}
 )
 
 func (Ready) event()         {}
@@ -105,3 +107,4 @@ func (State) event()         {}
 func (Permission) event()    {}
 func (Fired) event()         {}
 func (Gone) event()          {}
+func (AgentGone) event()     {}

@@ -169,6 +169,8 @@ func (m *Machine) take(e Event) {
 		m.fired(e.Timer)
 	case Gone:
 		m.leave()
+	case AgentGone:
+		m.agentGone()
 	}
 }
 
