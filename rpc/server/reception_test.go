@@ -26,7 +26,7 @@ func TestHalfMessageStandsStill(t *testing.T) {
 	for _, size := range []int{0, 10, 2 * smallMessage} {
 		p := w.dial()
 		p.send(half(size))
-		p.want(nullAnswer + `"error":{"code":-32600,"message":"a message was not finished within 100ms; the connection is closed"}}`)
+		p.want(nullAnswer + `"error":{"code":-32600,"message":"a message was not finished in time; the connection is closed"}}`)
 		p.wantEnd()
 	}
 	if len(w.server.large) != 0 {
@@ -47,7 +47,7 @@ func TestLargeMessageInDrops(t *testing.T) {
 			_, err = io.WriteString(p.nc, "x")
 		}
 	}()
-	p.want(nullAnswer + `"error":{"code":-32600,"message":"a message was not finished within 100ms; the connection is closed"}}`)
+	p.want(nullAnswer + `"error":{"code":-32600,"message":"a message was not finished in time; the connection is closed"}}`)
 }
 
 // TestHalfMessagesAreBounded: of all connections together only a few large
