@@ -1,6 +1,7 @@
 package server
 
 import (
+	"sync"
 	"time"
 
 	"sidetask/rpc"
@@ -69,6 +70,14 @@ func (r *reception) over() {
 	r.large, r.timed = false, false
 }
 
+// pool has the large pieces of messages that are over.
+func (r *reception) pool() *sync.Pool {
+	if r == nil {
+		return nil
+	}
+	return &r.conn.server.pieces
+}
+
 // readBy sets the time by which the next bytes must come; one that ends reads no more.
 func (c *conn) readBy(t time.Time) {
 	c.mu.Lock()
@@ -82,8 +91,11 @@ func (c *conn) readBy(t time.Time) {
 var errUnfinished = rpc.Errorf(rpc.CodeInvalidRequest, "a message was not finished in time; the connection is closed")
 
 // pieces is a message that grows without being copied: as long as it is not
-// whole it costs little more than its length.
+// whole it costs little more than its length. Large pieces are used again, so
+// that a message given up makes room for the next and no garbage; what nobody
+// uses goes back by and by.
 type pieces struct {
+	pool *sync.Pool // of *[maxPiece]byte; nil = none
 	full [][]byte
 	last []byte
 	size int
@@ -96,7 +108,7 @@ func (p *pieces) add(data []byte) {
 			if p.last != nil {
 				p.full = append(p.full, p.last)
 			}
-			p.last = make([]byte, 0, min(max(len(data), 2*cap(p.last)), maxPiece))
+			p.last = p.piece(max(len(data), 2*cap(p.last)))
 		}
 		n := min(len(data), cap(p.last)-len(p.last))
 		p.last = append(p.last, data[:n]...)
@@ -104,14 +116,38 @@ func (p *pieces) add(data []byte) {
 	}
 }
 
-// whole is the message in one.
+func (p *pieces) piece(size int) []byte {
+	if size < maxPiece || p.pool == nil {
+		return make([]byte, 0, min(size, maxPiece))
+	}
+	if used, ok := p.pool.Get().(*[maxPiece]byte); ok {
+		return used[:0]
+	}
+	return make([]byte, 0, maxPiece)
+}
+
+// whole is the message in one; p is empty after it.
 func (p *pieces) whole() []byte {
+	whole := p.last
 	if len(p.full) == 0 {
-		return p.last
+		p.last = nil // it is the caller's now
+	} else {
+		whole = make([]byte, 0, p.size)
+		for _, piece := range p.full {
+			whole = append(whole, piece...)
+		}
+		whole = append(whole, p.last...)
 	}
-	whole := make([]byte, 0, p.size)
-	for _, piece := range p.full {
-		whole = append(whole, piece...)
+	p.drop()
+	return whole
+}
+
+// drop gives a message up.
+func (p *pieces) drop() {
+	for _, piece := range append(p.full, p.last) {
+		if cap(piece) == maxPiece && p.pool != nil {
+			p.pool.Put((*[maxPiece]byte)(piece[:maxPiece]))
+		}
 	}
-	return append(whole, p.last...)
+	*p = pieces{pool: p.pool}
 }
