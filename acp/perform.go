@@ -94,6 +94,9 @@ func (p *proxy) relay(a turn.Relay) {
 	}
 	p.forget(a.Ref, k)
 	p.toEditor(mark, line)
+	for _, more := range k.again {
+		p.toEditor("", more)
+	}
 }
 
 // refuse answers a prompt that was cancelled before it went to the agent.

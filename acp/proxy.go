@@ -88,9 +88,10 @@ type keptLine struct {
 	line    []byte
 	env     wire.Envelope
 	session *session
-	size    int    // of line
-	id      string // key of the request
-	answer  []byte // the agent's, held
+	size    int      // of line
+	id      string   // key of the request
+	answer  []byte   // the agent's, held
+	again   [][]byte // more answers to it: they stay behind
 }
 
 func newProxy(o Options) *proxy {
