@@ -74,8 +74,13 @@ func (d *daemon) call(ctx context.Context, agent *mcp.Implementation, params rpc
 	if d.own != nil {
 		params.Token = d.own.token
 	}
+	waits := waiting(params.Name, params.Arguments)
+	rest, began := params.MaxWaitMs, time.Now()
 	for n := 1; ; n++ {
-		c, err := d.connect(ctx)
+		if n > 1 && rest > 0 { // the agent's patience does not begin anew; 0 would be any
+			params.MaxWaitMs = max(rest-1-time.Since(began).Milliseconds(), 1)
+		}
+		c, err := d.connect(ctx, n == 1 || !waits)
 		if err != nil {
 			return reply{}, err
 		}
@@ -99,11 +104,14 @@ func (d *daemon) call(ctx context.Context, agent *mcp.Implementation, params rpc
 	}
 }
 
-// connect waits for a connection, for a bounded time.
-func (d *daemon) connect(ctx context.Context) (*client.Client, error) {
+// connect waits for a connection, for a bounded time. Without revive it starts
+// no daemon: a wait that a person's `daemon stop` ended must not undo the stop.
+func (d *daemon) connect(ctx context.Context, revive bool) (*client.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.times.connect)
 	defer cancel()
-	d.keeper.Start()
+	if revive {
+		d.keeper.Start()
+	}
 	return d.keeper.Client(ctx)
 }
 

@@ -178,3 +178,28 @@ func TestOwnOwnerCancelled(t *testing.T) {
 	d.next(t, rpc.MethodOwnerDispose).answer(t, `{"cancelled":[]}`)
 	<-a.done
 }
+
+// A wait that the end of a daemon cut off is waited for again on the next one,
+// as long as the agent still would; nobody starts that one for it.
+func TestWaitGoesOnAfterARestart(t *testing.T) {
+	socket, j := socketPath(t), &journal{}
+	d := listen(t, socket, j)
+	a := start(t, Options{Socket: socket, Token: "t"}, patient, j)
+	a.hello("opencode", "1")
+	a.send(call("1", "task_output", `{"task_id":"bash-1","wait":true}`))
+	var first, second rpc.ToolsCall
+	h := d.next(t, rpc.MethodToolsCall)
+	_ = json.Unmarshal(h.Params, &first)
+	h.fail(t, rpc.CodeShuttingDown, "the daemon is shutting down")
+	d.stop()
+	d = listen(t, socket, j)
+	h = d.next(t, rpc.MethodToolsCall)
+	_ = json.Unmarshal(h.Params, &second)
+	h.answer(t, text("done"))
+	if _, got, isError := a.answer(); got != "done" || isError {
+		t.Errorf("%q", got)
+	}
+	if string(first.Arguments) != string(second.Arguments) || first.MaxWaitMs > 50_000 || second.MaxWaitMs <= 0 || second.MaxWaitMs >= first.MaxWaitMs {
+		t.Errorf("asked %s for at most %d ms, then %s for %d", first.Arguments, first.MaxWaitMs, second.Arguments, second.MaxWaitMs)
+	}
+}

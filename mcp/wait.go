@@ -56,13 +56,16 @@ func progressToken(meta json.RawMessage) json.RawMessage {
 	return token
 }
 
+// waiting reports whether a call is a task_output that waits.
+func waiting(tool string, arguments json.RawMessage) bool {
+	var members map[string]json.RawMessage
+	return tool == rpc.ToolOutput && json.Unmarshal(arguments, &members) == nil && string(members["wait"]) == "true"
+}
+
 // progress tells the agent from time to time that a waiting task_output goes
 // on, until the returned stop is called; nothing of it comes after that.
 func (s *server) progress(ctx context.Context, req *mcp.CallToolRequest, token json.RawMessage) (stop func()) {
-	var in struct {
-		Wait bool `json:"wait"`
-	}
-	if token == nil || req.Params.Name != rpc.ToolOutput || json.Unmarshal(req.Params.Arguments, &in) != nil || !in.Wait {
+	if token == nil || !waiting(req.Params.Name, req.Params.Arguments) {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)

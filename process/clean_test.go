@@ -106,6 +106,17 @@ func TestGone(t *testing.T) {
 	}
 }
 
+// TestBackspaceOfLittle: what is taken back again is not counted as left out.
+func TestBackspaceOfLittle(t *testing.T) {
+	for _, raw := range []string{"¦\b", "abc\b\b\b", "x\n€\b"} {
+		whole, _ := cleanWhole([]byte(raw), 0, false)
+		kept, cut := cleanWhole([]byte(raw), 1, false)
+		if !strings.HasSuffix(whole, kept) || int64(len(whole)-len(kept)) != cut {
+			t.Errorf("%q: kept %q and left %d bytes out of %q", raw, kept, cut, whole)
+		}
+	}
+}
+
 // TestHeld: what is incomplete at the end of a read is not in it, and the next
 // one begins with it (T196).
 func TestHeld(t *testing.T) {

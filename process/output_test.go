@@ -145,7 +145,7 @@ func TestRawAndClean(t *testing.T) {
 	raw := "\x1b[31mred\x1b[0m\r\n10%\r20%\n\x00\xff\n"
 	task := w.wait(w.start(`printf '\x1b[31mred\x1b[0m\r\n10%%\r20%%\n\x00\xff\n'`))
 	piece, err := w.registry.Tail(w.context(), registry.AsOperator(), task.ID, registry.TailRequest{MaxBytes: 1000})
-	if err != nil || !bytes.Equal(piece.Data, []byte(raw)) || piece.EOF {
+	if err != nil || !bytes.Equal(piece.Data, []byte(raw)) || !piece.EOF { // nothing more can come
 		t.Errorf("tail gives %q, eof %v, %v", piece.Data, piece.EOF, err)
 	}
 	if text, want := w.read(task), "red\n20%\n␀�\n[1 bytes were not valid UTF-8, shown as U+FFFD]\n"; text != want {

@@ -41,10 +41,14 @@ func (p *Producer) Tail(ctx context.Context, row registry.Row, req registry.Tail
 		// Before the look: what was written before the end is then seen by it.
 		over := p.over(row, req.Ended)
 		t, err := piece(reader, buf, off)
-		if err != nil || len(t.Data) > 0 || t.Lost > 0 {
+		if err != nil {
 			return t, err
 		}
-		if t.EOF = over; over || !req.Follow {
+		if over {
+			size, err := reader.Size()
+			t.EOF = err == nil && t.Next >= size
+		}
+		if len(t.Data) > 0 || t.Lost > 0 || over || !req.Follow {
 			return t, nil
 		}
 		if err := p.awaitMore(ctx, row, dir, off); err != nil {

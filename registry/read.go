@@ -157,7 +157,8 @@ func (r *Registry) Tail(ctx context.Context, c Caller, id string, req TailReques
 	return tailed, nil
 }
 
-// Write gives input to a live task.
+// Write gives input to a live task. Cancelling ctx ends it with
+// [ErrWaitAborted]; some of the input may have been taken.
 func (r *Registry) Write(ctx context.Context, c Caller, id string, req WriteRequest) (int, error) {
 	r.mu.Lock()
 	rec, err := r.findLocked(c, id)
@@ -171,7 +172,10 @@ func (r *Registry) Write(ctx context.Context, c Caller, id string, req WriteRequ
 	p := r.producerLocked(rec)
 	r.mu.Unlock()
 	n, err := p.Write(ctx, rec.row, req)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return n, ErrWaitAborted
+	case err != nil:
 		return n, producerFailed(err)
 	}
 	return n, nil

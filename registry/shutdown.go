@@ -48,6 +48,14 @@ func (r *Registry) Shutdown(ctx context.Context, cancel bool) error {
 	return r.close()
 }
 
+// Ending reports whether Shutdown has begun: a wait that ended as aborted since
+// then may be the daemon's doing and not its caller's.
+func (r *Registry) Ending() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.phase != open
+}
+
 // awaitStarts waits for the starts of an owner that are under way: their
 // commands run already, and must be known to the next daemon.
 func (r *Registry) awaitStarts(ctx context.Context, o *owner) {

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 )
@@ -180,6 +181,9 @@ func (r *Registry) register(rec *record) (Task, error) {
 	t.announce(&next)
 	t.change.Counters = map[string]int64{rec.Kind: n}
 	if err := t.commit(); err != nil {
+		if errors.Is(err, ErrShuttingDown) { // who is told so makes the call again, and this one has run
+			return Task{}, Errorf(KindProducerFailed, "the task was stopped, it could not be recorded: %v", err)
+		}
 		return Task{}, fmt.Errorf("the task was stopped, it could not be recorded: %w", err)
 	}
 	r.startedLocked(rec)

@@ -38,7 +38,7 @@ func TestClean(t *testing.T) {
 		{"progress at the end", "10%\r20%\r", "20%\r", "10%\r20%\r\n"},
 		{"carriage return and newline", "a\r\nb\r\r\n", "a\nb\n", "a\r\nb\r\r\n"},
 		{"other controls", "a\x00b\x07c\x0ed\x7f\n", "abcd\n", "abcd\n"},
-		{"no UTF-8", "a\xff\xfeb\n", "a\uFFFDb\n", "a\uFFFDb\n"},
+		{"no UTF-8", "a\xff\xfeb\n", "a\uFFFD\uFFFDb\n", "a\uFFFD\uFFFDb\n"},
 		{"C1 controls", "a\u009b31mb\n", "a\uFFFD31mb\n", "a\uFFFD31mb\n"},
 		{"cut at the end", "a\x1b[3", "a", "a\n"},
 		{"cut character at the end", "a\xc3", "a\uFFFD", "a\uFFFD\n"},

@@ -87,18 +87,12 @@ func (p *program) link(ctx context.Context) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Close(); err != nil {
-		return nil, err
-	}
 	o, err := p.options()
 	if err != nil {
+		_ = c.Close()
 		return nil, err
 	}
-	l := &link{p: p, keeper: client.Keep(client.KeeperOptions{Options: o, Revive: !p.noAutostart})}
-	if !p.noAutostart {
-		l.keeper.Start() // it may have gone since
-	}
-	return l, nil
+	return &link{p: p, keeper: client.Keep(client.KeeperOptions{Options: o, First: c, Revive: !p.noAutostart})}, nil
 }
 
 func (l *link) close() { _ = l.keeper.Close() }

@@ -79,12 +79,13 @@ func printable(tok []byte) []byte {
 		}
 		r, n := utf8.DecodeRune(tok[i:])
 		if r == utf8.RuneError && n == 1 || r >= 0x80 && r < 0xa0 {
+			// Byte by byte, so that it makes no difference where the output was cut.
 			return bytes.Map(func(r rune) rune {
 				if r >= 0x80 && r < 0xa0 {
 					return utf8.RuneError
 				}
 				return r
-			}, bytes.ToValidUTF8(tok, []byte("\uFFFD")))
+			}, tok)
 		}
 		i += n
 	}

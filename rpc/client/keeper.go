@@ -17,6 +17,9 @@ type KeeperOptions struct {
 	// calls wait until it has returned. An error ends that connection, and the
 	// next try follows later. It must not call the Keeper.
 	OnConnect func(ctx context.Context, c *Client) error
+	// First is a connection to begin with, made by [Dial] with the same Options;
+	// nil for none. It is the Keeper's from now on.
+	First *Client
 	// Revive starts a daemon again that crashed under the connection, so that
 	// what it was to tell is told. One that was stopped stays so.
 	Revive bool
@@ -141,6 +144,11 @@ func (k *Keeper) Close() error {
 // run connects, again and again, until ctx ends.
 func (k *Keeper) run(ctx context.Context) {
 	defer k.set(nil, net.ErrClosed)
+	defer func() {
+		if k.options.First != nil { // ended before it began
+			_ = k.options.First.Close()
+		}
+	}()
 	start, served, pause := false, false, firstPause
 	for ctx.Err() == nil {
 		c, err := k.connect(ctx, start, served && k.options.Revive)
@@ -177,13 +185,16 @@ func (k *Keeper) run(ctx context.Context) {
 // revive does and the last one crashed, it waits for one, or for somebody to call
 // Start.
 func (k *Keeper) connect(ctx context.Context, start, revive bool) (*Client, error) {
-	conn, err := k.reach(ctx, start, revive)
-	if err != nil {
-		return nil, err
-	}
-	c, err := open(ctx, conn, k.options.Options)
-	if err != nil {
-		return nil, err
+	c := k.options.First
+	k.options.First = nil
+	if c == nil {
+		conn, err := k.reach(ctx, start, revive)
+		if err != nil {
+			return nil, err
+		}
+		if c, err = open(ctx, conn, k.options.Options); err != nil {
+			return nil, err
+		}
 	}
 	if k.options.OnConnect != nil {
 		if err := k.options.OnConnect(ctx, c); err != nil {

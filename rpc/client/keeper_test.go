@@ -143,6 +143,37 @@ func TestKeeperOnConnectFails(t *testing.T) {
 	}
 }
 
+// A keeper may begin with a connection that there is, and keeps on from there.
+func TestKeeperFirst(t *testing.T) {
+	s := newScripted(t)
+	c, p := dial(t, s, client.Options{})
+	k := keep(t, client.KeeperOptions{Options: client.Options{Socket: s.socket}, First: c})
+	done := get(t, k)
+	p.answer(p.read("task/get"), `{}`)
+	if err := within(t, done, "Call"); err != nil {
+		t.Fatal(err)
+	}
+	_ = p.conn.Close()
+	within(t, c.Done(), "the end")
+	done = get(t, k)
+	p = s.accept()
+	p.answer(p.read("task/get"), `{}`)
+	if err := within(t, done, "Call"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// However early it is closed, nothing is left (goleak).
+func TestKeeperFirstClosed(t *testing.T) {
+	s := newScripted(t)
+	c, _ := dial(t, s, client.Options{})
+	k := client.Keep(client.KeeperOptions{Options: client.Options{Socket: s.socket}, First: c})
+	if err := k.Close(); err != nil {
+		t.Error(err)
+	}
+	within(t, c.Done(), "the end")
+}
+
 func TestKeeperClosed(t *testing.T) {
 	s := newScripted(t)
 	k := client.Keep(client.KeeperOptions{Options: client.Options{Socket: s.socket}})

@@ -25,6 +25,7 @@ type call struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
+	began    bool                // it has done what must not be done twice
 	waiting  bool                // another request has been let in beside it
 	receipts []*registry.Receipt // final or void when the answer is written or lost
 	after    []func()            // run when the answer has been queued
@@ -40,7 +41,7 @@ func (c *call) run() {
 	}
 	var answer response
 	if err != nil {
-		answer.Error = wireError(err)
+		answer.Error = c.errorOf(err)
 		for _, receipt := range c.receipts {
 			receipt.Failed()
 		}
@@ -52,6 +53,16 @@ func (c *call) run() {
 	for _, next := range c.after {
 		next()
 	}
+}
+
+// errorOf is the error of a call. One that the end of the daemon cut off has
+// not been made: -32007 has the client make it again on the next daemon.
+func (c *call) errorOf(err error) *rpc.Error {
+	wire := wireError(err)
+	if wire.Code == rpc.CodeAborted && !c.began && c.conn.server.ending() {
+		return rpc.Errorf(rpc.CodeShuttingDown, "%s", rpc.ErrShuttingDown.Message)
+	}
+	return wire
 }
 
 // handle runs the method. A mistake in it must not take the daemon down.
@@ -86,22 +97,6 @@ func (c *call) waits() error {
 	}
 	c.waiting = true
 	return nil
-}
-
-// letInAfter is waits for a call that mostly takes a moment: the next request is
-// let in when it takes longer, and where too many wait already it is not. The
-// handler calls settled before it returns.
-func (c *call) letInAfter(moment time.Duration) (settled func()) {
-	if c.waiting {
-		return func() {}
-	}
-	let := make(chan bool, 1)
-	timer := time.AfterFunc(moment, func() { let <- c.conn.letNextIn() })
-	return func() {
-		if !timer.Stop() {
-			c.waiting = <-let
-		}
-	}
 }
 
 // report hands over what becomes final when the answer has been delivered.

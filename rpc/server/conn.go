@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"slices"
 	"sync"
 
@@ -23,6 +24,7 @@ type conn struct {
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
+	inputs inputs // of task/write
 
 	mu           sync.Mutex // guards all below; taken before outbox.mu
 	changed      chan struct{}
@@ -39,11 +41,10 @@ type conn struct {
 	token        string             // of initialize: bound for good
 	client       rpc.Peer
 	note         string
-	delivered    bool                     // says tools/delivered
-	held         int                      // mounts, policies, subscriptions
-	mounts       map[string]func()        // by id: how to detach them
-	writes       map[string]chan struct{} // by task: closed when the newest write is over
-	unsubscribe  context.CancelFunc       // of task/subscribe
+	delivered    bool               // says tools/delivered
+	held         int                // mounts, policies, subscriptions
+	mounts       map[string]func()  // by id: how to detach them
+	unsubscribe  context.CancelFunc // of task/subscribe
 	onEnd        []func()
 }
 
@@ -52,7 +53,7 @@ func newConn(s *Server, nc *net.UnixConn, peer credentials) *conn {
 		server: s, nc: nc, peer: peer, out: newOutbox(nc, s.slow),
 		changed: make(chan struct{}), open: make(map[*call]struct{}),
 		asked: make(map[uint64]chan message), unconfirmed: make(map[string][]*call),
-		mounts: make(map[string]func()), writes: make(map[string]chan struct{}),
+		mounts: make(map[string]func()),
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
@@ -84,12 +85,15 @@ func (c *conn) serve() {
 	c.undo()
 }
 
-// read takes messages until the input ends or a message is too large.
+// read takes messages until the input ends or a message is too large or stands still.
 // Answers and notifications are handled at once, requests queue.
 func (c *conn) read() error {
-	in := newFrames(c.nc, func() int64 { return c.server.limits().MaxMessageBytes })
+	in := newFrames(c.nc, func() int64 { return c.server.limits().MaxMessageBytes }, &reception{conn: c})
 	for {
 		data, err := in.next()
+		if errors.Is(err, os.ErrDeadlineExceeded) && !c.isEnding() {
+			err = c.unfinished()
+		}
 		var refused *rpc.Error
 		if err != nil && !errors.As(err, &refused) {
 			return err
@@ -98,7 +102,7 @@ func (c *conn) read() error {
 		switch {
 		case refused == nil:
 			m, refused = parseMessage(data)
-		case refused.Code == rpc.CodeTooLarge:
+		case refused.Code != rpc.CodeParse:
 			c.answer(&call{conn: c, id: m.id}, response{Error: refused})
 			return refused
 		}

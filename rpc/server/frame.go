@@ -18,10 +18,11 @@ type frames struct {
 	in   *bufio.Reader
 	max  func() int64 // limits.maxMessageBytes, asked for each message
 	skip bool         // after a mistake: the next newline is where input goes on
+	unit *reception   // of the message that is being read; nil = unbounded
 }
 
-func newFrames(in io.Reader, maxBytes func() int64) *frames {
-	return &frames{in: bufio.NewReaderSize(in, readBuffer), max: maxBytes}
+func newFrames(in io.Reader, maxBytes func() int64, unit *reception) *frames {
+	return &frames{in: bufio.NewReaderSize(in, readBuffer), max: maxBytes, unit: unit}
 }
 
 var errParse = rpc.Errorf(rpc.CodeParse, "not JSON; input up to the next newline is ignored")
@@ -39,20 +40,27 @@ func (f *frames) next() ([]byte, error) {
 	}
 	var (
 		scan  scanner
-		value []byte
+		value pieces
 		limit = f.max()
 	)
+	defer f.unit.over()
 	for {
+		if f.in.Buffered() == 0 {
+			f.unit.goesOn()
+		}
 		data, err := f.buffered()
 		if err != nil {
-			return f.atEnd(&scan, value, err)
+			return f.atEnd(&scan, value.whole(), err)
 		}
 		n, verdict := scan.feed(data)
-		if int64(len(value)+n) > limit {
+		if int64(value.size+n) > limit {
 			return nil, rpc.Errorf(rpc.CodeTooLarge, "message of more than %d bytes (limits.maxMessageBytes)", limit)
 		}
+		if err := f.unit.grows(value.size + n); err != nil {
+			return nil, err
+		}
 		if verdict != broken {
-			value = append(value, data[:n]...)
+			value.add(data[:n])
 		}
 		f.discard(n)
 		switch verdict {
@@ -60,7 +68,7 @@ func (f *frames) next() ([]byte, error) {
 			f.skip = true
 			return nil, errParse
 		case complete:
-			return f.checked(value)
+			return f.checked(value.whole())
 		}
 	}
 }

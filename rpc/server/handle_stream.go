@@ -7,7 +7,6 @@ import (
 	"errors"
 	"math"
 	"strconv"
-	"time"
 	"unicode/utf8"
 
 	"sidetask/registry"
@@ -158,48 +157,11 @@ func taskWrite(c *call, p rpc.TaskWrite) (any, error) {
 		}
 		req.Cols, req.Rows = p.Resize.Cols, p.Resize.Rows
 	}
-	if len(req.Data) > 0 || req.EOF {
-		before, over := c.conn.writeTurn(id)
-		defer over()
-		defer c.letInAfter(writePatience)()
-		select {
-		case <-before:
-		case <-c.ctx.Done():
-			return nil, registry.ErrWaitAborted
-		}
-	}
-	written, err := c.registry().Write(c.ctx, by, id, req)
+	written, err := c.write(by, id, req)
 	if err != nil {
 		return nil, err
 	}
 	return rpc.TaskWritten{Written: written}, nil
-}
-
-// writePatience is how long a task may take to take its input before the
-// connection's next request starts beside that: it may be the one that reads
-// what the task has to say first.
-const writePatience = 20 * time.Millisecond
-
-// writeTurn keeps the input of one task that comes on this connection in order:
-// before is closed when there is none before this one.
-func (c *conn) writeTurn(id string) (before <-chan struct{}, over func()) {
-	mine := make(chan struct{})
-	c.mu.Lock()
-	last := c.writes[id]
-	c.writes[id] = mine
-	c.mu.Unlock()
-	if last == nil {
-		last = make(chan struct{})
-		close(last)
-	}
-	return last, func() {
-		c.mu.Lock()
-		if c.writes[id] == mine {
-			delete(c.writes, id)
-		}
-		c.mu.Unlock()
-		close(mine)
-	}
 }
 
 // taskSubscribe follows the change log. A connection has one subscription: a

@@ -23,9 +23,7 @@ func (c *call) callTool(by registry.Caller, name string, args any, start *tools.
 	result := c.conn.server.engine.Tools.Call(c.ctx, tools.Call{
 		Caller: by, Name: name, Arguments: raw, From: c.conn, Waits: c.waits, Start: start,
 	})
-	for _, receipt := range result.Receipts {
-		c.report(receipt)
-	}
+	c.took(name, result)
 	if !result.IsError {
 		return result, nil
 	}
@@ -33,6 +31,15 @@ func (c *call) callTool(by registry.Caller, name string, args any, start *tools.
 		return result, rpc.Errorf(rpc.CodeUnauthorized, "%s", textOf(result.Content))
 	}
 	return result, result.Err
+}
+
+// took takes over what a tool has done: its reports, and a start that must not
+// be made again, whatever a policy said of it afterwards.
+func (c *call) took(name string, result tools.Result) {
+	for _, receipt := range result.Receipts {
+		c.report(receipt)
+	}
+	c.began = c.began || name == tools.Start && result.Task != nil
 }
 
 // textOf joins the texts of a result, without the prefix of an error.

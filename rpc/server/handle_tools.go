@@ -50,8 +50,12 @@ func toolsCall(c *call, p rpc.ToolsCall) (any, error) {
 		Caller: by, Name: p.Name, Arguments: p.Arguments, From: c.conn, Waits: c.waits,
 		MaxWait: time.Duration(min(max(p.MaxWaitMs, 0), maxAgeMs)) * time.Millisecond,
 	})
-	for _, receipt := range result.Receipts {
-		c.report(receipt)
+	c.took(p.Name, result)
+	// What the model cannot do anything about is for the client, which comes again.
+	if result.IsError && !c.began {
+		if wire := c.errorOf(result.Err); wire.Code == rpc.CodeShuttingDown {
+			return nil, wire
+		}
 	}
 	return rpc.ToolsCallResult{Content: contents(result.Content), Value: result.Value, IsError: result.IsError}, nil
 }

@@ -21,11 +21,17 @@ var errPeerGone = errors.New("the connection is gone")
 // end asks the connection to end, its ready answers written as long as ctx
 // lasts. It does not wait.
 func (c *conn) end(ctx context.Context) {
+	context.AfterFunc(ctx, c.cancel) // whatever still holds it up then
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.ending = ctx
-	c.mu.Unlock()
-	context.AfterFunc(ctx, c.cancel)          // whatever still holds it up then
 	_ = c.nc.SetReadDeadline(time.Unix(1, 0)) // serve goes on to drain
+}
+
+func (c *conn) isEnding() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ending != nil
 }
 
 // drain is the orderly part of an end: waits are aborted, answers written.

@@ -124,7 +124,7 @@ func TestReadAheadOfMistakes(t *testing.T) {
 	<-sent
 }
 
-// TestCloseIsBounded: waits are aborted and answered, a client that takes
+// TestCloseIsBounded: waits are ended and answered, a client that takes
 // nothing does not hold the end up longer than it may.
 func TestCloseIsBounded(t *testing.T) {
 	w := newWire(t, config.Limits{}, deadMan)
@@ -142,6 +142,6 @@ func TestCloseIsBounded(t *testing.T) {
 	if err := w.server.Close(ctx); err != nil {
 		t.Fatal(err)
 	}
-	waiting.want(abortedAnswer("1"))
+	waiting.want(oneAnswer + `"error":{"code":-32007,"message":"the daemon is shutting down","data":{"kind":"shuttingDown"}}}`)
 	waiting.wantEnd()
 }

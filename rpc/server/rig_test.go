@@ -75,7 +75,7 @@ func (g *rig) start(text string) {
 		Grace: func() registry.Grace { return registry.Grace{Owner: time.Hour, Stop: time.Second} },
 	})
 	g.check(err)
-	g.commands = &fakeCommands{registry: g.registry, texts: make(map[registry.Row]string), input: make(chan string)}
+	g.commands = &fakeCommands{registry: g.registry, texts: make(map[registry.Row]string)}
 	g.registry.AddProducer(tools.CommandProducer, g.commands)
 	g.outside, err = producer.Open(producer.Options{
 		Registry: g.registry, Paths: paths.Paths{State: g.dir},
@@ -167,11 +167,12 @@ type fakeCommands struct {
 	registry2
 	readError error          // of each read
 	facts     registry.Facts // of each task
-	input     chan string    // what is written; nobody takes it: the task does not
+	reading   chan struct{}  // nil: input is taken at once; else once it is closed
 
 	mu    sync.Mutex
 	texts map[registry.Row]string
 	last  tools.Command
+	taken []string // input, in order
 }
 
 // registry2 has the methods of registry.Producer that the tests do not use.
@@ -201,18 +202,23 @@ func (f *fakeCommands) write(row registry.Row, text string) {
 	f.texts[row] += text
 }
 
+func (f *fakeCommands) Write(ctx context.Context, _ registry.Row, req registry.WriteRequest) (int, error) {
+	if f.reading != nil {
+		select {
+		case <-f.reading:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.taken = append(f.taken, string(req.Data))
+	return len(req.Data), nil
+}
+
 func (f *fakeCommands) Cancel(context.Context, registry.Row, *string) error { return nil }
 func (f *fakeCommands) Facts(registry.Row) registry.Facts                   { return f.facts }
 func (f *fakeCommands) EndLeftovers(registry.Row) (int, error)              { return 0, nil }
-
-func (f *fakeCommands) Write(ctx context.Context, _ registry.Row, req registry.WriteRequest) (int, error) {
-	select {
-	case f.input <- string(req.Data):
-		return len(req.Data), nil
-	case <-ctx.Done():
-		return 0, ctx.Err()
-	}
-}
 
 func (f *fakeCommands) Read(row registry.Row, req registry.ReadRequest) (registry.Reading, error) {
 	f.mu.Lock()

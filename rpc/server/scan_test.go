@@ -70,7 +70,7 @@ func FuzzFrames(f *testing.F) {
 	}
 	f.Add([]byte("{\"a\":\"\xff\"}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		in := newFrames(iotest.OneByteReader(io.MultiReader(bytes.NewReader(data), strings.NewReader("\n"+afterwards))), func() int64 { return 1 << 20 })
+		in := newFrames(iotest.OneByteReader(io.MultiReader(bytes.NewReader(data), strings.NewReader("\n"+afterwards))), func() int64 { return 1 << 20 }, nil)
 		line := 0 // messages and mistakes since the stream began: it must come to an end
 		for {
 			value, err := in.next()

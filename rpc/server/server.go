@@ -23,7 +23,8 @@ var ErrClosed = errors.New("server closed")
 // Bounds of what a connection may have (API.md: nothing that a client sends
 // may grow the daemon's memory without bound).
 const (
-	// slowClient is how long a client may take nothing while something waits for it.
+	// slowClient is how long a client may take nothing while something waits for
+	// it, and how long an unfinished message of its may stand still.
 	slowClient = 30 * time.Second
 	// maxPendingBytes of requests (or one) are read ahead; then reading pauses.
 	maxPendingBytes = 1 << 20
@@ -46,7 +47,8 @@ type Server struct {
 	limits  func() config.Limits // asked at each use
 	gone    func(*conn)          // told when a connection has ended
 
-	done chan struct{} // closed by Close
+	large chan struct{} // a place for each unfinished large message
+	done  chan struct{} // closed by Close
 
 	mu        sync.Mutex // guards all below
 	listeners map[net.Listener]struct{}
@@ -75,7 +77,8 @@ func New(engine Engine) *Server {
 // newServer is the wire without what is behind it.
 func newServer(methods map[string]method, limits func() config.Limits, log *slog.Logger) *Server {
 	return &Server{
-		methods: methods, names: slices.Sorted(maps.Keys(methods)), log: log, slow: slowClient, limits: limits, gone: func(*conn) {}, done: make(chan struct{}),
+		methods: methods, names: slices.Sorted(maps.Keys(methods)), log: log, slow: slowClient, limits: limits, gone: func(*conn) {},
+		large: make(chan struct{}, maxLarge), done: make(chan struct{}),
 		listeners: make(map[net.Listener]struct{}), conns: make(map[*conn]struct{}), mounts: make(map[scope.Path]string),
 	}
 }
@@ -194,6 +197,17 @@ func (s *Server) Accepted() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.accepted
+}
+
+// ending reports whether the daemon has begun to end: its registry first, then
+// the server.
+func (s *Server) ending() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return s.engine.Registry != nil && s.engine.Registry.Ending()
+	}
 }
 
 // Close ends the listeners and the connections and waits for all of them.
