@@ -120,6 +120,7 @@ const keptLimit = 64 << 20
 func (p *proxy) takeEditor(b batch) {
 	in := p.fromEditor
 	p.arrived(in, b)
+	p.lookSoon()
 	p.resumeEditor()
 	if b.err != nil {
 		in.eof = true
@@ -153,6 +154,7 @@ func (p *proxy) resumeEditor() {
 func (p *proxy) takeAgent(b batch) {
 	in := p.fromAgent
 	p.arrived(in, b)
+	p.lookSoon()
 	p.resumeAgent()
 	if b.err != nil {
 		in.eof = true
