@@ -103,7 +103,7 @@ func (p *proxy) promptAnswer(r *request, line []byte, e wire.Envelope) {
 		return
 	}
 	k.answer = line
-	result := p.resultOf(line, e)
+	result := p.pastResult(line, p.resultOf(line, e))
 	p.turnOver(r.session, result)
 	p.step(r.session, turn.Answered{Ref: r.ref, Result: result})
 	p.traceHeld(fromAgent, r.ref, line)
