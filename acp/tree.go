@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"context"
 	"errors"
 	"syscall"
 	"time"
@@ -27,12 +28,16 @@ type process struct {
 // look remembers who descends from the agent now. One that has ended has lost its
 // children to init: then what was seen last stands.
 func (t *tree) look() {
-	began := time.Now()
-	seen := t.find(t.pid)
-	if birthOf(t.pid) != "" {
+	if seen, ok := t.scan(); ok {
 		t.seen = seen
 	}
-	t.took = time.Since(began)
+}
+
+// scan finds who descends from the agent; ok is false when that has ended. It may
+// be called beside the loop.
+func (t *tree) scan() (seen []process, ok bool) {
+	seen = t.find(t.pid)
+	return seen, birthOf(t.pid) != ""
 }
 
 // signal sends a signal to the whole tree, leaves first.
@@ -62,12 +67,12 @@ const (
 	// lookAfter is from something said by or to the agent, or its start, to a
 	// look at what it has started since.
 	lookAfter = 300 * time.Millisecond
-	// lookShare is the part of its time, 1 in so many, that the loop may look.
-	lookShare = 100
+	// lookShare is the part of the time, 1 in so many, that looks may take.
+	lookShare = 50
 )
 
 // lookSoon looks at the agent's tree a moment after something has happened there:
-// an agent that crashes is no warning.
+// an agent that crashes gives no warning. The loop does not wait for that.
 func (p *proxy) lookSoon() {
 	c := p.life
 	if c == nil || c.tree == nil || c.exited || c.tree.awaited {
@@ -75,10 +80,17 @@ func (p *proxy) lookSoon() {
 	}
 	c.tree.awaited = true
 	p.after(max(lookAfter, lookShare*c.tree.took), func() {
-		c.tree.awaited = false
-		if !c.exited {
-			c.look()
-		}
+		p.background.start(func(context.Context) {
+			began := time.Now()
+			seen, ok := c.tree.scan()
+			took := time.Since(began)
+			p.post(func() {
+				c.tree.awaited, c.tree.took = false, took
+				if ok {
+					c.tree.seen = seen
+				}
+			})
+		})
 	})
 }
 
