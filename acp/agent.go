@@ -75,7 +75,7 @@ func (p *proxy) agentAnswer(line []byte, e wire.Envelope) {
 		delete(p.requests, key)
 		p.agentSays(line, e)
 		p.toEditor("", line)
-	case r.session == nil:
+	case r.session == nil && !r.ends():
 		delete(p.requests, key)
 		p.toEditor("", line)
 	case r.ref != 0:

@@ -98,21 +98,18 @@ func (p *proxy) arrived(in *inlet, b batch) {
 }
 
 // mayReadEditor: what the editor says becomes lines to the agent, lines that
-// wait here, and (little) answers of ours.
+// wait here (see [proxy.bound]), and (little) answers of ours.
 func (p *proxy) mayReadEditor() bool {
 	if p.chain != nil && (p.editor.full() || p.holdAgent > 0) {
 		return false
 	}
-	return !p.agent.full() && p.keptBytes < keptLimit
+	return !p.agent.full()
 }
 
 // mayReadAgent: what the agent says becomes lines to the editor.
 func (p *proxy) mayReadAgent() bool {
 	return !p.editor.full() && p.holdAgent == 0
 }
-
-// keptLimit bounds what waits here behind turns of ours.
-const keptLimit = 64 << 20
 
 // takeEditor works off what the editor sent.
 func (p *proxy) takeEditor(b batch) {

@@ -31,6 +31,11 @@ func (p *proxy) connected(ctx context.Context, c Caller, peer rpc.Peer) error {
 		return context.Canceled
 	}
 	<-taken
+	// Before the registrations, whose answers have the settings at hand.
+	err := c.Call(ctx, rpc.MethodConfigSubscribe, rpc.Empty{}, &rpc.ConfigChanged{})
+	if !answered(err) {
+		return err
+	}
 	for _, r := range regs {
 		r.err = c.Call(ctx, rpc.MethodOwnerRegister, r.register, &r.got)
 		if !answered(r.err) {

@@ -68,8 +68,8 @@ type request struct {
 	session *session
 	ref     turn.Ref // of a prompt
 	held    turn.Ref // of any other message that waits here behind a prompt
-	asked   string   // the session that load or resume names
-	loads   *session // while the agent is at that
+	asked   string   // the session that load, resume, close or delete names
+	loads   *session // while the agent is at a load or resume
 }
 
 // ownPrompt is a prompt of ours at the agent.
@@ -96,6 +96,7 @@ type keptLine struct {
 	id      string   // key of the request
 	answer  []byte   // the agent's, held
 	again   [][]byte // more answers to it: they stay behind
+	tooMuch bool     // it is refused, for want of room
 }
 
 func newProxy(o Options) *proxy {
