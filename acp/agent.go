@@ -29,7 +29,11 @@ func (p *proxy) fromServer(line []byte, e wire.Envelope) {
 		p.agentAnswer(line, e)
 		return
 	}
-	switch method := e.Method.Of(line); {
+	method := e.Method.Of(line)
+	if bytes.IndexByte(method, '\\') >= 0 {
+		method = wire.Quote(wire.String(method)) // an escaped spelling is the same name
+	}
+	switch {
 	case string(method) == `"`+methodUpdate+`"`:
 		p.update(line, e)
 	case e.ID.Absent() && string(method) == `"`+methodTurnEnded+`"`:
@@ -145,7 +149,7 @@ func (p *proxy) update(line []byte, e wire.Envelope) {
 	p.toEditor(changed(line, out), out)
 	switch kind {
 	case "tool_call", "agent_message_chunk", "agent_thought_chunk":
-		p.step(s, turn.Activity{Speech: true})
+		p.step(s, turn.Activity{Speech: s.loading == 0}) // of a replay it is no answer
 	case "tool_call_update", "plan":
 		p.step(s, turn.Activity{})
 	case "state_update":

@@ -105,13 +105,15 @@ func (p *proxy) card(s *session, line []byte, call wire.Span, asking bool) []byt
 			return line
 		}
 		p.forms[f] = true
-		c = &card{id: id, tool: tool}
+		c = &card{id: id, tool: tool, over: s.loading > 0} // a replay shows old ones
 		s.cards.add(c)
 	}
 	c.learn(line, call)
 	status := wire.Text(line, call, "status")
-	c.over = c.over || s.loading || status == "completed" || status == "failed"
-	p.cardShown(s, c)
+	c.over = c.over || status == "completed" || status == "failed"
+	if s.loading == 0 {
+		p.cardShown(s, c)
+	}
 	if c.title == nil {
 		return line
 	}

@@ -71,6 +71,12 @@ func (d *fakeDaemon) act(method string, raw []byte) (any, error) {
 			return nil, d.refuse
 		}
 		o := d.owners[p.Token]
+		for _, known := range d.owners {
+			if known.session == p.Session && !p.Fresh {
+				o = known
+				d.owners[p.Token] = o
+			}
+		}
 		o.session = p.Session
 		return rpc.OwnerBound{Owner: o.handle, Pending: len(o.waiting)}, nil
 	case rpc.MethodInboxClaim:

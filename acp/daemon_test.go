@@ -50,16 +50,20 @@ func (d *fakeDaemon) connect(h Hooks) Daemon {
 	}
 	d.release = make(chan struct{})
 	if d.up {
-		d.open()
+		d.open(make(chan struct{}))
 	}
 	return d
 }
 
-// open makes a connection.
-func (d *fakeDaemon) open() {
+// open makes a connection. Calls that wait for one go on when its owners are
+// registered, as with a keeper: then known is closed.
+func (d *fakeDaemon) open(known chan struct{}) {
 	ctx, cancel := context.WithCancel(context.Background())
 	d.life, d.gone = cancel, make(chan struct{})
-	d.answers.Go(func() { _ = d.hooks.Connected(ctx, direct{d}, rpc.Peer{Name: "sidetask", Version: "1.2.3"}) })
+	d.answers.Go(func() {
+		defer close(known)
+		_ = d.hooks.Connected(ctx, direct{d}, rpc.Peer{Name: "sidetask", Version: "1.2.3"})
+	})
 }
 
 func (d *fakeDaemon) Start() { d.note("start") }
@@ -154,10 +158,12 @@ func (d *fakeDaemon) do(line string) {
 		d.answers.Go(d.hooks.Lost)
 	case "up":
 		d.up = true
-		close(d.changed)
+		known := d.changed
 		d.changed = make(chan struct{})
 		if d.hooks.Connected != nil {
-			d.open()
+			d.open(known)
+		} else {
+			close(known)
 		}
 	case "lost":
 		d.tell(rpc.NotifyOwnerLost, rpc.OwnerLost{Owner: d.of(rest).handle})

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"bytes"
+	"strings"
 
 	"sidetask/acp/internal/turn"
 	"sidetask/acp/internal/wire"
@@ -83,7 +84,7 @@ func (p *proxy) fromClient(line []byte, e wire.Envelope) {
 	case methodCancelReq:
 		p.cancelRequest(line, e)
 	default:
-		p.inTurn(line, e, "")
+		p.inTurn(nil, line, e, "")
 	}
 }
 
@@ -104,7 +105,7 @@ func (p *proxy) clientRequest(line []byte, e wire.Envelope, method string) {
 		p.openSession(r, line, e)
 	case methodClose, methodDelete:
 		r.session = p.sessionOf(line, e)
-		p.inTurn(line, e, key)
+		p.inTurn(r, line, e, "")
 	case methodPrompt:
 		s := p.sessionOf(line, e)
 		if s == nil {
@@ -121,18 +122,23 @@ func (p *proxy) clientRequest(line []byte, e wire.Envelope, method string) {
 			p.step(s, turn.Cancel{})
 		}
 	default:
-		p.inTurn(line, e, key)
+		p.inTurn(r, line, e, "")
 	}
 }
 
 // inTurn sends a message of a session in its order: behind a prompt that waits.
-func (p *proxy) inTurn(line []byte, e wire.Envelope, key string) {
+// r is nil for a notification.
+func (p *proxy) inTurn(r *request, line []byte, e wire.Envelope, mark string) {
 	s := p.sessionOf(line, e)
 	if s == nil {
-		p.toAgent("", line)
+		p.toAgent(mark, line)
 		return
 	}
-	ref := p.keep(&keptLine{line: line, env: e, session: s, id: key})
+	k := &keptLine{line: line, env: e, session: s, mark: mark}
+	ref := p.keep(k)
+	if r != nil {
+		k.id, r.held = wire.Key(r.id), ref
+	}
 	p.step(s, turn.Other{Ref: ref})
 	p.traceHeld(fromEditor, ref, line)
 }
@@ -178,18 +184,19 @@ func slash(line []byte, e wire.Envelope) bool {
 	if !ok {
 		return false
 	}
-	text, ok := wire.Get(line, first, "text")
-	return ok && bytes.HasPrefix(text.Of(line), []byte(`"/`))
+	return wire.Text(line, first, "type") == "text" && strings.HasPrefix(wire.Text(line, first, "text"), "/")
 }
 
-// cancelRequest takes $/cancel_request: of a prompt that waits here it is ours.
+// cancelRequest takes $/cancel_request: of a request that waits here it is ours.
 func (p *proxy) cancelRequest(line []byte, e wire.Envelope) {
 	if id, ok := wire.Get(line, e.Params, "requestId"); ok {
-		r := p.requests[wire.Key(id.Of(line))]
-		if r != nil && r.session != nil && r.ref != 0 && r.session.machine.Holds(r.ref) {
-			p.drop(fromEditor, line)
-			p.step(r.session, turn.CancelRequest{Ref: r.ref})
-			return
+		if r := p.requests[wire.Key(id.Of(line))]; r != nil {
+			ref := max(r.ref, r.held)
+			if k := p.kept[ref]; k != nil && k.session.machine.Holds(ref) {
+				p.drop(fromEditor, line)
+				p.step(k.session, turn.CancelRequest{Ref: ref})
+				return
+			}
 		}
 	}
 	p.toAgent("", line)

@@ -34,24 +34,28 @@ func (p *proxy) openSession(r *request, line []byte, e wire.Envelope) {
 	edit, name, ok := p.entry(line, e, s.token)
 	if !ok {
 		p.logf("%s without usable mcpServers: no background tasks for this session", r.method)
-		p.toAgent("", line)
+		p.inTurn(r, line, e, "")
+		return
+	}
+	line = wire.Splice(line, edit...)
+	if e, ok = wire.Scan(line); !ok { // never: the edit was of a message
 		return
 	}
 	s.server = name
 	r.session = s
 	p.opening[s] = true
 	if !s.fresh {
-		// The old cards and chunks of a load come before its answer.
 		r.asked = wire.Text(line, e.Params, "sessionId")
-		if r.asked != "" && p.sessions[r.asked] == nil {
+	}
+	p.inTurn(r, line, e, markChanged)
+	if r.asked != "" {
+		if s.into = p.sessions[r.asked]; s.into == nil {
+			// The old cards and chunks of a load come before its answer.
 			s.id = r.asked
 			p.sessions[s.id] = s
-		}
-		if now := p.sessions[r.asked]; now != nil {
-			now.loading = true
+			p.loads(r)
 		}
 	}
-	p.toAgent(markChanged, wire.Splice(line, edit...))
 	p.needDaemon()
 	p.sync(s)
 }
@@ -112,19 +116,16 @@ func (p *proxy) sessionAnswer(r *request, line []byte, e wire.Envelope) {
 		}
 		return
 	}
-	delete(p.opening, s)
-	if now := p.sessions[r.asked]; now != nil {
-		now.loading = false
+	p.loaded(r)
+	if s.into != nil && p.sessions[r.asked] != s.into {
+		s.into = nil // closed meanwhile
 	}
 	id := wire.Text(line, e.Result, "sessionId")
-	if id == "" {
+	if id == "" || s.into != nil {
 		id = r.asked
 	}
 	if !e.Error.Absent() || id == "" {
-		if p.sessions[r.asked] == s {
-			delete(p.sessions, r.asked)
-		}
-		p.dispose(s, "the session could not be opened")
+		p.notOpened(s, r.asked)
 		p.toEditor("", line)
 		return
 	}
@@ -132,16 +133,72 @@ func (p *proxy) sessionAnswer(r *request, line []byte, e wire.Envelope) {
 	p.hold(s, line)
 }
 
-// named gives a session its id. One of that id so far goes quiet: its owner is
-// taken over.
-func (p *proxy) named(s *session, id string) {
-	if old := p.sessions[id]; old != nil && old != s {
-		old.lost = true
-		p.step(old, turn.Gone{})
+// loads notes that a load or resume has gone to the agent: what comes of the
+// session until its answer may be old.
+func (p *proxy) loads(r *request) {
+	if s := p.sessions[r.asked]; s != nil && r.loads == nil {
+		r.loads = s
+		s.loading++
 	}
+}
+
+// loaded notes that a load or resume has ended.
+func (p *proxy) loaded(r *request) {
+	if s := r.loads; s != nil {
+		r.loads = nil
+		s.loading--
+	}
+}
+
+// notOpened ends what was made for a session request that failed. A second
+// request for the same session then stands for itself.
+func (p *proxy) notOpened(s *session, asked string) {
+	if p.sessions[asked] == s {
+		delete(p.sessions, asked)
+		for next := range p.opening {
+			if next.into != s {
+				continue
+			}
+			if now := p.sessions[asked]; now != nil {
+				next.into = now
+			} else {
+				next.into, next.id = nil, asked
+				p.sessions[asked] = next
+			}
+			p.sync(next)
+		}
+	}
+	delete(p.opening, s)
+	p.dispose(s, "the session could not be opened")
+}
+
+// named gives a session its id. Another one of that id goes quiet: its owner is
+// taken over. One that lives already stays as it is, and gets a new owner.
+func (p *proxy) named(s *session, id string) {
 	s.id, s.named = id, true
-	p.sessions[id] = s
+	if s.into == nil {
+		if old := p.sessions[id]; old != nil && old != s {
+			old.lost = true
+			p.step(old, turn.Gone{})
+		}
+		delete(p.opening, s)
+		p.sessions[id] = s
+	}
 	p.sync(s)
+}
+
+// renew gives a session that lives already the token and owner of a later load
+// or resume, which have just been bound. Its machine, its cards and its leases
+// stay: there is one agent, and what it is at is not over.
+func (p *proxy) renew(s, by *session) {
+	delete(p.opening, by)
+	by.lost = true
+	s.token, s.owner, s.server, s.cwd = by.token, by.owner, by.server, by.cwd
+	s.registered, s.waiting = true, false
+	if s.lost { // it had been taken over: this takes it back
+		s.lost = false
+		p.step(s, turn.Back{})
+	}
 }
 
 // hold keeps the answer until the owner is bound, or for 250 ms: an agent's next
@@ -155,7 +212,7 @@ func (p *proxy) hold(s *session, line []byte) {
 		s.onBind = nil
 		p.holdAgent--
 		p.toEditor("", line)
-		p.after(settleIn, func() { p.step(s, turn.Ready{}) })
+		p.after(settleIn, func() { p.step(s.self(), turn.Ready{}) })
 	}
 	if s.bound || s.lost {
 		p.letGo(s)

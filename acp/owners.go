@@ -107,7 +107,7 @@ func (p *proxy) sync(s *session) {
 				p.registered(s, reg.Session != "", got, err)
 			}
 		}})
-	case !s.bound && s.named:
+	case !s.bound && s.named && (s.into == nil || s.into.bound || s.into.lost):
 		s.waiting = true
 		params := rpc.OwnerBind{Token: s.token, Session: s.id, Agent: p.agentName, Fresh: s.fresh, Takeover: !s.fresh}
 		var got rpc.OwnerBound
@@ -143,7 +143,11 @@ func (p *proxy) bindDone(s *session, got rpc.OwnerBound, err error) {
 		return
 	}
 	s.owner = got.Owner
-	p.nowBound(s, got.Pending)
+	if s.into != nil {
+		p.letGo(s)
+		p.renew(s.into, s)
+	}
+	p.nowBound(s.self(), got.Pending)
 }
 
 func (p *proxy) nowBound(s *session, pending int) {
@@ -151,8 +155,14 @@ func (p *proxy) nowBound(s *session, pending int) {
 	p.letGo(s)
 	p.sayOnce(s)
 	p.note(s)
+	p.userSpoke(s)
 	for lease := range s.unsettled {
 		p.settleNow(s, lease)
+	}
+	for next := range p.opening {
+		if next.into == s {
+			p.sync(next)
+		}
 	}
 	if pending > 0 || p.link.pending[s.owner] {
 		delete(p.link.pending, s.owner)
@@ -173,5 +183,14 @@ func (p *proxy) refusedOwner(s *session, err error) {
 	}
 	p.logf("no background tasks for %s: %v", name, err)
 	s.lost = true
+	if s.into != nil { // which works on with the token that it has
+		delete(p.opening, s)
+		return
+	}
 	p.step(s, turn.Gone{})
+	for next := range p.opening {
+		if next.into == s {
+			p.sync(next)
+		}
+	}
 }

@@ -49,7 +49,7 @@ func (p *proxy) forward(a turn.Forward) {
 	if k == nil {
 		return
 	}
-	line, mark := k.line, ""
+	line, mark := k.line, k.mark
 	if len(a.Notices) > 0 {
 		if blocks, ok := wire.Get(line, k.env.Params, "prompt"); ok && line[blocks.From] == '[' {
 			line, mark = wire.Splice(line, wire.Prepend(line, blocks, textBlock(render.Frame(a.Notices)))), markChanged
@@ -57,8 +57,13 @@ func (p *proxy) forward(a turn.Forward) {
 	}
 	p.toAgent(mark, line)
 	p.unkeep(k)
-	if r := p.requests[k.id]; r == nil || r.ref != a.Ref {
+	r := p.requests[k.id]
+	if r == nil || r.ref != a.Ref {
 		delete(p.kept, a.Ref) // no answer of it is waited for
+	}
+	if r != nil && r.held == a.Ref {
+		r.held = 0
+		p.loads(r)
 	}
 }
 
@@ -96,20 +101,28 @@ func (p *proxy) relay(a turn.Relay) {
 	p.toEditor(mark, line)
 }
 
-// refuse answers a prompt that was cancelled before it went to the agent.
-// Version 2 has no result that says so.
+// refuse answers a request that was cancelled before it went to the agent. Only
+// a prompt of version 1 has a result that says so.
 func (p *proxy) refuse(ref turn.Ref) {
 	k := p.kept[ref]
 	if k == nil {
 		return
 	}
+	r := p.requests[k.id]
+	waited := r != nil && r.held == ref
 	body := `"result":{"stopReason":"cancelled"}`
-	if p.version >= 2 {
+	if p.version >= 2 || waited {
 		body = `"error":{"code":-32800,"message":"Request cancelled"}`
 	}
 	id := k.env.ID.Of(k.line)
 	p.toEditor(markAdded, []byte(`{"jsonrpc":"2.0","id":`+string(id)+`,`+body+"}\n"))
 	p.forget(ref, k)
+	if waited {
+		delete(p.requests, k.id)
+		if p.opening[r.session] {
+			p.notOpened(r.session, r.asked)
+		}
+	}
 }
 
 func (p *proxy) forget(ref turn.Ref, k *keptLine) {
@@ -134,7 +147,9 @@ func (p *proxy) denyPermissions(s *session) {
 // claim asks the daemon for a session's notices. Without a daemon the answer is
 // none, at once.
 func (p *proxy) claim(s *session, a turn.Claim) {
+	spoke := a.Reason == turn.ForUser
 	if !s.bound {
+		s.spoke = s.spoke || spoke
 		p.step(s, turn.Claimed{ID: a.ID})
 		return
 	}
@@ -144,6 +159,7 @@ func (p *proxy) claim(s *session, a turn.Claim) {
 	}
 	var got rpc.InboxClaimed
 	p.call(s, &call{method: rpc.MethodInboxClaim, params: params, result: &got, then: func(err error) {
+		s.spoke = s.spoke || spoke && !answered(err)
 		done := turn.Claimed{ID: a.ID}
 		if err == nil {
 			done.Lease = got.Lease
@@ -155,10 +171,22 @@ func (p *proxy) claim(s *session, a turn.Claim) {
 	}})
 }
 
+// userSpoke tells the daemon that the user spoke while it was away, which
+// restores the budget of wakes.
+func (p *proxy) userSpoke(s *session) {
+	if !s.spoke {
+		return
+	}
+	s.spoke = false
+	params := rpc.InboxClaim{As: rpc.As{Token: s.token}, Reason: turn.ForUser, Take: new(bool)}
+	p.call(s, &call{method: rpc.MethodInboxClaim, params: params, result: &rpc.InboxClaimed{}, then: func(err error) {
+		s.spoke = s.spoke || !answered(err)
+	}})
+}
+
 // settle acknowledges or releases a lease. What a lost daemon did not hear is
 // said again to the next one.
 func (p *proxy) settle(s *session, method string, params rpc.InboxAck) {
-	params.Token = s.token
 	s.unsettled[params.Lease] = params
 	s.acking[params.Lease] = method
 	if s.bound {
@@ -167,7 +195,9 @@ func (p *proxy) settle(s *session, method string, params rpc.InboxAck) {
 }
 
 func (p *proxy) settleNow(s *session, lease string) {
-	p.call(s, &call{method: s.acking[lease], params: s.unsettled[lease], result: &rpc.Empty{}, then: func(err error) {
+	params := s.unsettled[lease]
+	params.Token = s.token // which may be another than when it was noted
+	p.call(s, &call{method: s.acking[lease], params: params, result: &rpc.Empty{}, then: func(err error) {
 		if answered(err) {
 			delete(s.unsettled, lease)
 			delete(s.acking, lease)

@@ -66,7 +66,9 @@ type request struct {
 	method  string
 	session *session
 	ref     turn.Ref // of a prompt
+	held    turn.Ref // of any other message that waits here behind a prompt
 	asked   string   // the session that load or resume names
+	loads   *session // while the agent is at that
 }
 
 // ownPrompt is a prompt of ours at the agent.
@@ -88,6 +90,7 @@ type keptLine struct {
 	line    []byte
 	env     wire.Envelope
 	session *session
+	mark    string // for the trace, when it goes on
 	size    int    // of line
 	id      string // key of the request
 	answer  []byte // the agent's, held

@@ -21,6 +21,7 @@ type session struct {
 	registered bool
 	bound      bool // and named: its inbox can be asked
 	everBound  bool // on this connection or one before
+	spoke      bool // the user, unheard by the daemon: its budget is to be restored
 	lost       bool // taken over, refused or closed: quiet from now on
 	waiting    bool // a register or bind is under way
 	calls      []*call
@@ -28,6 +29,7 @@ type session struct {
 	unsettled  map[string]rpc.InboxAck // leases whose ack or release the daemon has not confirmed
 	acking     map[string]string       // method by lease, of the same
 	onBind     func()                  // lets the held response go
+	into       *session                // lives already: this is only its next token (load, resume)
 
 	machine *turn.Machine
 	busy    bool // as the machine says
@@ -36,7 +38,16 @@ type session struct {
 	timers  [turn.Timers]timer
 
 	cards   cards
-	loading bool // a session/load of it is open: old cards come again
+	loading int // open loads and resumes of it: old cards come again
+}
+
+// self is the session that lives: a load or resume of one that is open already
+// brings a new token and owner, and nothing else.
+func (s *session) self() *session {
+	if s.into != nil {
+		return s.into
+	}
+	return s
 }
 
 // timer is one timer of a session. Updates move deadline on; the running

@@ -86,7 +86,9 @@ func (r *Registry) mergeLocked(known, o *owner, host Host) error {
 		next.Tokens = withToken(next.Tokens, hash)
 	}
 	next.Scope, next.Title, next.Cwd, next.LostAt = o.Scope, o.Title, o.Cwd, o.LostAt
-	r.returnLeases(t, known, nil)
+	if known.host != host { // else they are on their way with that host still
+		r.returnLeases(t, known, nil)
+	}
 	t.then(func() { r.removeOwnerLocked(o); r.aliases[o.Handle] = known.Handle })
 	r.putNamed(t, known, next)
 	moved := ordered(o.starting, o.live, o.finished)

@@ -107,9 +107,14 @@ func TestBindSameConnection(t *testing.T) {
 	w := newWorld(t)
 	named := w.owner("s")
 	w.register(Registration{Token: "t2", Agent: "agent"}, w.host)
+	w.ended(named, 1)
+	lease := w.claim(named, ClaimUser).Lease
 	h, err := w.Bind(t.Context(), Binding{Token: "t2", Session: "s"}, w.host)
 	if err != nil || h != named || len(w.host.heard()) != 0 {
 		t.Errorf("Bind = %s, %v; lost %v", h, err, w.host.heard())
+	}
+	if again := w.claim(named, ClaimUser); lease == "" || len(again.Tasks) > 0 {
+		t.Errorf("the notices that are on their way come again: %+v", again.Tasks)
 	}
 	if got, err := w.ByToken("token-s"); got != named || err != nil {
 		t.Errorf("the token of before: %s, %v", got, err)

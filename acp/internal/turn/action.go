@@ -50,7 +50,7 @@ type (
 		Ref       Ref
 		Cancelled bool
 	}
-	// Refuse answers a prompt that never went to the agent: it was cancelled.
+	// Refuse answers a request that never went to the agent: it was cancelled.
 	Refuse struct{ Ref Ref }
 	// Interrupt sends a session/cancel of ours.
 	Interrupt struct{}

@@ -82,12 +82,12 @@ func (m *Machine) giveUp() {
 	}
 	m.state = user
 	if len(m.queue) > 0 {
-		m.release()
+		m.release(false)
 	}
 }
 
-// cancelRequest takes the editor's $/cancel_request of a prompt that waits here
-// or whose answer is held.
+// cancelRequest takes the editor's $/cancel_request of a request that waits here
+// or of a prompt whose answer is held.
 func (m *Machine) cancelRequest(ref Ref) {
 	if ref == m.held {
 		if m.own == nil {
@@ -98,7 +98,7 @@ func (m *Machine) cancelRequest(ref Ref) {
 		m.stop()
 		return
 	}
-	i := slices.IndexFunc(m.queue, func(it item) bool { return it.prompt && it.ref == ref })
+	i := slices.IndexFunc(m.queue, func(it item) bool { return it.ref == ref })
 	if i < 0 {
 		return
 	}

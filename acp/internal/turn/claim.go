@@ -34,7 +34,7 @@ func (m *Machine) claimed(c Claimed) {
 	switch {
 	case reason == ForUser:
 		m.carry.add(got)
-		m.release()
+		m.release(true)
 	case len(m.queue) > 0:
 		m.intoPrompt(got)
 	case m.state == idle:
@@ -93,11 +93,11 @@ func (m *Machine) impatient() {
 		return
 	}
 	m.late[m.claim.id] = false
-	ending := m.ending() && m.state != idle
+	ending, told := m.ending() && m.state != idle, m.claim.reason == ForUser
 	m.claim = nil
 	switch {
 	case len(m.queue) > 0 && m.state == idle:
-		m.release()
+		m.release(told)
 	case ending:
 		m.prolong(delivery{})
 	}

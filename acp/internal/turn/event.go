@@ -70,7 +70,7 @@ type (
 	}
 	// Cancel is the editor's session/cancel, which the caller has forwarded.
 	Cancel struct{}
-	// CancelRequest is the editor's $/cancel_request of a prompt that [Machine.Holds].
+	// CancelRequest is the editor's $/cancel_request of a request that [Machine.Holds].
 	CancelRequest struct{ Ref Ref }
 	// Activity is an update that shows the agent at work. Speech: a tool call or
 	// a chunk of the agent's, which says that it has read its prompt.
@@ -90,6 +90,8 @@ type (
 	Gone struct{}
 	// AgentGone: the agent has ended, and all that it said was taken.
 	AgentGone struct{}
+	// Back: a session that had gone is ours again.
+	Back struct{}
 )
 
 func (Ready) event()         {}
@@ -108,3 +110,4 @@ func (Permission) event()    {}
 func (Fired) event()         {}
 func (Gone) event()          {}
 func (AgentGone) event()     {}
+func (Back) event()          {}

@@ -96,14 +96,14 @@ func (m *Machine) Leases() []string {
 	return all
 }
 
-// Holds reports whether a prompt of the editor waits here, unsent or with its
+// Holds reports whether a message of the editor waits here, unsent or with its
 // answer held: then its $/cancel_request is the machine's.
 func (m *Machine) Holds(ref Ref) bool {
 	if ref != 0 && ref == m.held {
 		return true
 	}
 	for _, it := range m.queue {
-		if it.prompt && it.ref == ref {
+		if it.ref == ref {
 			return true
 		}
 	}
@@ -171,6 +171,8 @@ func (m *Machine) take(e Event) {
 		m.leave()
 	case AgentGone:
 		m.agentGone()
+	case Back:
+		m.gone = false
 	}
 }
 
@@ -254,6 +256,7 @@ func (m *Machine) leave() {
 	}
 	if m.own != nil {
 		m.giveBack(&m.own.delivery, true)
+		m.own.delivery = delivery{} // another's from now on: not to be sent again
 	}
 	m.impatient()
 	m.next()

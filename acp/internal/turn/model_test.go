@@ -60,10 +60,10 @@ func (w *world) happenings() map[string]func(*rapid.T) {
 			w.step(Cancel{})
 		},
 		"cancel request": func(t *rapid.T) {
-			if len(w.prompts) == 0 {
-				t.Skip("no prompt")
+			if w.lastRef == 0 {
+				t.Skip("no message")
 			}
-			if ref := pick(t, w.prompts, byInt[Ref]); w.m.Holds(ref) {
+			if ref := Ref(rapid.IntRange(1, int(w.lastRef)).Draw(t, "which")); w.m.Holds(ref) {
 				w.step(CancelRequest{ref})
 			}
 		},
@@ -73,6 +73,13 @@ func (w *world) happenings() map[string]func(*rapid.T) {
 			}
 			w.gone = true
 			w.step(Gone{})
+		},
+		"back": func(t *rapid.T) {
+			if !w.gone {
+				t.Skip("ours")
+			}
+			w.gone = false
+			w.step(Back{})
 		},
 		"claim": func(t *rapid.T) {
 			if len(w.claims) == 0 {

@@ -68,7 +68,7 @@ func (m *Machine) refused(o *own) {
 	}
 	m.setIdle()
 	o.attempts++
-	if o.attempts >= maxRefusals {
+	if o.attempts >= maxRefusals || len(o.delivery.notices) == 0 {
 		m.giveBack(&o.delivery, true)
 		m.flag = false
 		m.next()

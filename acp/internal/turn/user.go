@@ -50,13 +50,14 @@ func (m *Machine) admit() {
 	}
 	m.hurry()
 	if !m.ask(ForUser, !first.slash) {
-		m.release()
+		m.release(true)
 	}
 }
 
 // release sends the first prompt of the queue with what it carries, and what
-// waited behind it as it would have gone without us.
-func (m *Machine) release() {
+// waited behind it as it would have gone without us. told: the daemon knows that
+// the user spoke, which restores the budget; else it is told now.
+func (m *Machine) release(told bool) {
 	m.do(SetTimer{Timer: Patience})
 	queue, carry := m.queue, m.carry
 	m.queue, m.carry, m.drains = nil, delivery{}, 0
@@ -72,6 +73,11 @@ func (m *Machine) release() {
 		default:
 			m.forward(it, nil)
 		}
+	}
+	if !told && !m.gone {
+		m.lastClaim++
+		m.late[m.lastClaim] = false // nobody waits for the answer, and it takes nothing
+		m.do(Claim{ID: m.lastClaim, Reason: ForUser})
 	}
 }
 

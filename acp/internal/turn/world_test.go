@@ -38,6 +38,8 @@ type world struct {
 	leases  int
 	notices int
 	failing map[string]bool // may be told again: their prompt was refused
+	asked   bool            // the daemon has heard that the user spoke, by a claim
+	silent  bool            // a prompt went out and it has not
 	ready   bool
 	gone    bool // closed, or taken over
 }
@@ -78,10 +80,12 @@ func (w *world) do(a Action) {
 		}
 		w.prompts[a.Ref] = "done"
 	case Refuse:
-		if w.prompts[a.Ref] != "sent" || w.atAgent[a.Ref] {
-			w.t.Fatalf("prompt %d refused though %s", a.Ref, w.prompts[a.Ref])
+		if !slices.Contains(w.order, a.Ref) {
+			w.t.Fatalf("message %d refused, which does not wait", a.Ref)
 		}
-		w.prompts[a.Ref] = "done"
+		if w.isPrompt[a.Ref] {
+			w.prompts[a.Ref] = "done"
+		}
 		w.order = slices.DeleteFunc(w.order, func(r Ref) bool { return r == a.Ref })
 	case Interrupt:
 		if len(w.ownAt) == 0 && !w.inTurn {
@@ -92,6 +96,9 @@ func (w *world) do(a Action) {
 			w.t.Fatal("a claim for a session that is another's")
 		}
 		w.claims[a.ID] = a
+		if a.Reason == ForUser {
+			w.asked, w.silent = true, false
+		}
 	case Ack:
 		for _, n := range w.leased[a.Lease] {
 			w.acked[n] = true
@@ -129,6 +136,9 @@ func (w *world) forwarded(a Forward) {
 	if w.slash[a.Ref] && len(a.Notices) > 0 {
 		w.t.Fatal("notices in front of a slash command")
 	}
+	if !w.v2 && !w.gone && len(w.atAgent) == 0 && len(w.ownAt) == 0 {
+		w.silent, w.asked = !w.asked, false
+	}
 	w.atAgent[a.Ref] = true
 	w.tell(a.Notices)
 }
@@ -162,6 +172,9 @@ func (w *world) tell(notices []string) {
 
 // check is what always holds.
 func (w *world) check() {
+	if w.silent && !w.gone {
+		w.t.Fatal("the user spoke, and the budget is not restored")
+	}
 	held := w.m.Leases()
 	for _, l := range held {
 		if _, ok := w.leased[l]; !ok {
