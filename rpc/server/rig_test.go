@@ -119,9 +119,7 @@ func (g *rig) stop() {
 		stop()
 	}
 	g.stops = nil
-	if err := g.registry.Shutdown(ctx, false); err != nil {
-		g.t.Errorf("registry: %v", err)
-	}
+	g.registry.Shutdown(ctx, false)
 	if err := g.server.Close(ctx); err != nil {
 		g.t.Errorf("server: %v", err)
 	}
@@ -131,6 +129,9 @@ func (g *rig) stop() {
 	g.wakeup.Close()
 	if err := g.outside.Close(); err != nil {
 		g.t.Errorf("outside: %v", err)
+	}
+	if err := g.registry.Close(); err != nil {
+		g.t.Errorf("registry: %v", err)
 	}
 	g.server = nil
 }
