@@ -1,8 +1,6 @@
 package acp
 
 import (
-	"bytes"
-
 	"sidetask/acp/internal/wire"
 )
 
@@ -18,7 +16,7 @@ type inlet struct {
 	batches chan batch
 	rest    []wire.Line // of the last batch, while the loop pauses
 	eof     bool
-	skip    bool // the line at hand, in pieces, goes to stderr
+	long    streamed
 
 	// After a long line the reader waits here until that has been written, so
 	// that no second one is in memory.
@@ -117,6 +115,7 @@ func (p *proxy) mayReadAgent() bool {
 func (p *proxy) takeEditor(b batch) {
 	in := p.fromEditor
 	p.arrived(in, b)
+	p.lookSoon()
 	p.resumeEditor()
 	if b.err != nil {
 		in.eof = true
@@ -150,6 +149,7 @@ func (p *proxy) resumeEditor() {
 func (p *proxy) takeAgent(b batch) {
 	in := p.fromAgent
 	p.arrived(in, b)
+	p.lookSoon()
 	p.resumeAgent()
 	if b.err != nil {
 		in.eof = true
@@ -182,22 +182,5 @@ func (p *proxy) resumeAgent() {
 	}
 	if len(in.rest) == 0 {
 		in.rest = nil
-	}
-}
-
-// agentPiece passes on a piece of a line that is too long to be looked at.
-func (p *proxy) agentPiece(l wire.Line) {
-	first := !p.editor.streaming && !p.fromAgent.skip
-	if first && !wire.Opens(l.Bytes) {
-		p.fromAgent.skip = true
-	}
-	if p.fromAgent.skip {
-		p.noise(l.Bytes)
-		p.fromAgent.skip = l.More
-		return
-	}
-	p.editor.piece(l)
-	if !l.More && !bytes.HasSuffix(l.Bytes, []byte{'\n'}) {
-		p.editor.line([]byte{'\n'}) // the agent has ended in the middle of it
 	}
 }

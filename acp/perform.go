@@ -93,7 +93,7 @@ func (p *proxy) relay(a turn.Relay) {
 		return
 	}
 	line, mark := k.answer, ""
-	if a.Cancelled {
+	if a.Cancelled && !p.isPast(line) {
 		if e, ok := wire.Scan(line); ok {
 			if edits := wire.Set(line, e.Result, wire.Member{Name: "stopReason", Value: []byte(`"cancelled"`)}); edits != nil {
 				line, mark = wire.Splice(line, edits...), markChanged
@@ -102,6 +102,9 @@ func (p *proxy) relay(a turn.Relay) {
 	}
 	p.forget(a.Ref, k)
 	p.toEditor(mark, line)
+	for _, more := range k.again {
+		p.toEditor("", more)
+	}
 }
 
 // refuse answers a request that was cancelled before it went to the agent. Only

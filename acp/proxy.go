@@ -45,6 +45,7 @@ type proxy struct {
 	own                   map[string]ownPrompt // our prompts at the agent, by id
 	asked                 map[string]*asked    // the agent's open requests for permission, by id
 	kept                  map[turn.Ref]*keptLine
+	past                  map[*byte]bool // short forms of answers that the editor has, by their first byte
 	lastRef               turn.Ref
 	keptBytes             int
 	daemon                Daemon
@@ -90,11 +91,12 @@ type keptLine struct {
 	line    []byte
 	env     wire.Envelope
 	session *session
-	mark    string // for the trace, when it goes on
-	size    int    // of line
-	id      string // key of the request
-	answer  []byte // the agent's, held
-	tooMuch bool   // it is refused, for want of room
+	mark    string   // for the trace, when it goes on
+	size    int      // of line
+	id      string   // key of the request
+	answer  []byte   // the agent's, held
+	again   [][]byte // more answers to it: they stay behind
+	tooMuch bool     // it is refused, for want of room
 }
 
 func newProxy(o Options) *proxy {
@@ -106,7 +108,7 @@ func newProxy(o Options) *proxy {
 		marks: marks, gaps: gaps, editor: newOutlet(gaps), agent: newOutlet(gaps),
 		settings: DefaultSettings(), show: showAgent, version: 1,
 		sessions: map[string]*session{}, opening: map[*session]bool{}, requests: map[string]*request{},
-		own: map[string]ownPrompt{}, asked: map[string]*asked{}, kept: map[turn.Ref]*keptLine{},
+		own: map[string]ownPrompt{}, asked: map[string]*asked{}, kept: map[turn.Ref]*keptLine{}, past: map[*byte]bool{},
 	}
 	if p.o.Scope == "" {
 		p.o.Scope = "/"
@@ -158,6 +160,10 @@ func (p *proxy) noise(b []byte) {
 
 // toEditor sends a line of ours to the editor.
 func (p *proxy) toEditor(mark string, line []byte) {
+	if p.isPast(line) {
+		delete(p.past, &line[0])
+		return
+	}
 	p.trace.line(toEditor, mark, line)
 	p.editor.line(line)
 }
@@ -179,6 +185,9 @@ func (p *proxy) toAgent(mark string, line []byte) {
 
 // drop notes a message that goes nowhere.
 func (p *proxy) drop(dir string, line []byte) {
+	if p.isPast(line) {
+		delete(p.past, &line[0])
+	}
 	p.trace.line(dir, markDropped, line)
 	p.gaps.Forget(line)
 }

@@ -140,14 +140,16 @@ func (c commands) Start(ctx context.Context, by registry.Caller, spec tools.Comm
 func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // close ends everything that build opened, whatever of it is there. Live tasks
-// are cancelled and waited for, or left to their keepers.
+// are cancelled and waited for, or left to their keepers. Each room is open as
+// long as another may call it: answers that go out last make reports and
+// cursors final, which must be recorded, or they come again.
 func (d *daemon) close(ctx context.Context, cancelTasks bool) error {
 	for _, cancel := range d.cancel {
 		cancel()
 	}
 	var errs []error
 	if d.registry != nil {
-		errs = append(errs, d.registry.Shutdown(context.WithoutCancel(ctx), cancelTasks))
+		d.registry.Shutdown(context.WithoutCancel(ctx), cancelTasks)
 	}
 	if d.server != nil {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
@@ -162,6 +164,9 @@ func (d *daemon) close(ctx context.Context, cancelTasks bool) error {
 	}
 	if d.process != nil {
 		errs = append(errs, d.process.Close())
+	}
+	if d.registry != nil {
+		errs = append(errs, d.registry.Close())
 	}
 	return errors.Join(errs...)
 }

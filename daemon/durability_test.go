@@ -67,7 +67,7 @@ func TestKilledAtAnyInstant(t *testing.T) {
 		for i := range 3 {
 			group.Go(func() { seen.start(ctx, t, host, runs, fmt.Sprintf("%d-%d", round, i)) })
 		}
-		group.Go(func() { seen.claim(ctx, t, host) })
+		group.Go(func() { _ = seen.claim(ctx, t, host) })
 		// A random instant, not a wait for something: all instants must do.
 		pause := time.NewTimer(time.Duration(rand.IntN(60)) * time.Millisecond)
 		<-pause.C
@@ -122,18 +122,19 @@ func (s *witness) start(ctx context.Context, t testing.TB, host *client.Keeper, 
 	}
 }
 
-// claim takes what waits and acknowledges it, once.
-func (s *witness) claim(ctx context.Context, t testing.TB, host *client.Keeper) {
+// claim takes what waits and acknowledges it, once. It tells whether the daemon
+// lived to answer.
+func (s *witness) claim(ctx context.Context, t testing.TB, host *client.Keeper) (answered bool) {
 	var claimed rpc.InboxClaimed
 	err := host.Call(ctx, rpc.MethodInboxClaim, rpc.InboxClaim{As: rpc.As{Token: token}, Reason: rpc.ClaimUser}, &claimed)
 	if err != nil {
 		if !retryable(err) {
 			t.Errorf("claim: %v", err)
 		}
-		return
+		return false
 	}
 	if claimed.Lease == "" {
-		return
+		return true
 	}
 	s.mu.Lock()
 	s.open = claimed.Lease
@@ -155,16 +156,13 @@ func (s *witness) claim(ctx context.Context, t testing.TB, host *client.Keeper) 
 	} else if !retryable(err) {
 		t.Errorf("ack: %v", err)
 	}
+	return true
 }
 
 // check looks at everything when all is quiet.
 func (s *witness) check(w *world, host *client.Keeper, runs string) {
 	t := w.t
-	host.Start()
-	c, err := host.Client(w.ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := w.dial() // the host may not know yet that its connection is dead
 	for id, status := range s.expected {
 		task := w.wait(c, id)
 		want := "exit code: " + strconv.Itoa(status)
@@ -180,8 +178,8 @@ func (s *witness) check(w *world, host *client.Keeper, runs string) {
 	}
 	for len(s.missing()) > 0 {
 		before := len(s.missing())
-		s.claim(w.ctx, t, host)
-		if len(s.missing()) == before {
+		host.Start()
+		if s.claim(w.ctx, t, host) && len(s.missing()) == before {
 			t.Fatalf("no notice ever came of %v", s.missing())
 		}
 	}

@@ -180,7 +180,7 @@ func TestIdleExit(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	w.awaitGone(pid) // blocks for ever where it does not end
+	w.watch(pid)() // blocks for ever where it does not end
 }
 
 // SIGHUP reloads, and a SIGTERM right behind it still stops (FIELD "Daemon life").
@@ -195,7 +195,7 @@ func TestSignals(t *testing.T) {
 		}
 	}
 	<-c.Done()
-	w.awaitGone(pid)
+	w.watch(pid)()
 }
 
 // A host that keeps its connection has a crashed daemon started again, so that

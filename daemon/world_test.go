@@ -141,28 +141,11 @@ func (w *world) pid() int {
 func (w *world) kill() {
 	w.t.Helper()
 	pid := w.pid()
-	process, err := os.FindProcess(pid)
-	if err != nil {
+	awaitEnd := w.watch(pid)
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 		w.t.Fatal(err)
 	}
-	if err := process.Signal(syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		w.t.Fatal(err)
-	}
-	w.awaitGone(pid)
-}
-
-// awaitGone waits for the single-instance lock of that daemon to be free.
-func (w *world) awaitGone(pid int) {
-	w.t.Helper()
-	file, err := os.Open(w.paths.Lock())
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }()
-	// Blocks until the holder's descriptors are closed, which its death does.
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
-		w.t.Fatalf("waiting for pid %d to be gone: %v", pid, err)
-	}
+	awaitEnd()
 }
 
 func (w *world) call(c *client.Client, method string, params, result any) {

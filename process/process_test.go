@@ -94,6 +94,7 @@ func TestKill(t *testing.T) {
 		{"plain", "echo $$ ready; sleep 1000", "signal: SIGTERM"},
 		{"TERM-proof", "trap '' TERM; echo $$ ready; while :; do sleep 1000; done", "signal: SIGKILL"},
 		{"exits by itself", "trap 'exit 7' TERM; echo $$ ready; while :; do sleep 0.01; done", "exit code: 7"},
+		{"one after the other", "sleep 1000 & sleep 0.1; echo $$ ready; sleep 1000; echo 1 >&2; sleep 1000; sleep 1000", "signal: SIGTERM"},
 		{"nested setsid", "setsid bash -c 'setsid bash -c \"trap \\\"\\\" TERM; echo \\$\\$; sleep 1000\" & echo $$; sleep 1000' & sleep 0.2; echo $$ ready; sleep 1000", "signal: SIGTERM"},
 		{"stopped", "bash -c 'echo $$; kill -STOP $$' & sleep 0.1; echo $$ ready; sleep 1000", "signal: SIGTERM"},
 		{"forks meanwhile", "trap '' TERM; f() { trap '' TERM; while :; do (sleep 1000 & echo $!) ; sleep 0.001; done; }; f & f & echo $$ ready; wait", "signal: SIGKILL"},

@@ -46,6 +46,7 @@ type Producer struct {
 	log       *slog.Logger
 	waiting   int64         // see waitingMs
 	survivors time.Duration // see survivorsAfter
+	silence   time.Duration // see silence
 	watcher   *spool.Watcher
 	exits     <-chan struct{} // the folder of exit records changed; nil where we poll
 	pids      *pids
@@ -77,6 +78,7 @@ type kept struct {
 
 	check   *time.Timer   // runs after a kill; nil before
 	overdue *time.Timer   // of a command with a time limit
+	told    bool          // that a kill has survivors
 	settled chan struct{} // closed when the end has been handed to the registry
 	gone    chan struct{} // closed when the keeper has ended, and all leftovers with it
 }
@@ -107,6 +109,7 @@ func Open(o Options) (*Producer, error) {
 		log:       o.Log,
 		waiting:   waitingMs,
 		survivors: survivorsAfter,
+		silence:   silence,
 		stop:      make(chan struct{}),
 		kept:      make(map[registry.Row]*kept),
 	}

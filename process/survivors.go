@@ -16,18 +16,22 @@ const (
 	silence = 3 * time.Second
 )
 
-// checkSurvivors looks after the keeper when a kill should be over. Nothing waits
-// for that but a timer; the keeper's end stops it.
+// checkSurvivors looks after the keeper when a kill should be over, and from then
+// on until it is. Nothing waits for that but a timer; the keeper's end stops it.
 func (p *Producer) checkSurvivors(row registry.Row) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if k, ok := p.kept[row]; ok && k.check == nil && !p.closed {
-		k.check = time.AfterFunc(p.settings().grace()+p.survivors, func() { p.lookAfter(row) })
+		k.check = time.AfterFunc(p.settings().grace()+p.survivors, func() {
+			if p.lookAfter(row) {
+				p.again(row, func(k *kept) *time.Timer { return k.check })
+			}
+		})
 	}
 }
 
 // checkLimit looks after the keeper when it should have ended the command for its
-// time limit.
+// time limit, and from then on until it has.
 func (p *Producer) checkLimit(row registry.Row, timeoutMs, graceMs int64) {
 	if timeoutMs <= 0 {
 		return
@@ -37,35 +41,53 @@ func (p *Producer) checkLimit(row registry.Row, timeoutMs, graceMs int64) {
 	if k, ok := p.kept[row]; ok && k.overdue == nil && !p.closed {
 		after := time.Duration(timeoutMs+graceMs) * time.Millisecond
 		k.overdue = time.AfterFunc(after+p.survivors, func() {
-			if k, ok := p.find(row); ok && !k.ended {
-				p.lookAfter(row)
+			if k, ok := p.find(row); ok && !k.ended && p.lookAfter(row) {
+				p.again(row, func(k *kept) *time.Timer { return k.overdue })
 			}
 		})
 	}
 }
 
+// again lets a timer of a task that is still kept run once more.
+func (p *Producer) again(row registry.Row, timer func(*kept) *time.Timer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if k, ok := p.kept[row]; ok && !p.closed {
+		timer(k).Reset(max(p.survivors, soonest))
+	}
+}
+
+// soonest keeps looks apart.
+const soonest = 100 * time.Millisecond
+
 // lookAfter tells the person what a kill could not end, and ends a keeper that
-// does nothing any more: its own command may have stopped it (SIGSTOP).
-func (p *Producer) lookAfter(row registry.Row) {
+// does nothing any more: its own command may have stopped it (SIGSTOP). false:
+// the keeper is not to be looked after any more.
+func (p *Producer) lookAfter(row registry.Row) bool {
 	p.mu.Lock()
 	k, ok := p.kept[row]
 	if !ok || p.closed {
 		p.mu.Unlock()
-		return
+		return false
 	}
 	p.done.Add(1) // with the lock: Close waits only after it has set closed
 	defer p.done.Done()
+	told := k.told
 	resume(k.pidfd)
 	p.mu.Unlock()
-	ctx, cancel := context.WithTimeout(p.life, silence)
+	ctx, cancel := context.WithTimeout(p.life, p.silence)
 	defer cancel()
 	a, err := p.ask(ctx, row, request{Op: opStatus})
 	switch {
-	case err == nil && len(a.Names) > 0:
+	case err == nil && len(a.Names) > 0 && !told:
 		p.log.Warn("processes of a killed task do not end; their keeper goes on trying", "row", row, "processes", a.Processes, "first", a.Names)
+		p.mu.Lock()
+		k.told = true
+		p.mu.Unlock()
 	case err != nil && ctx.Err() == context.DeadlineExceeded:
 		p.killKeeper(row)
 	}
+	return true
 }
 
 // killKeeper ends a keeper that does not answer. Its task is lost then, and its

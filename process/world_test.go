@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -144,10 +145,8 @@ func (w *world) end() {
 	if w.p == nil {
 		return
 	}
-	if err := w.registry.Shutdown(context.Background(), false); err != nil {
-		w.Error(err)
-	}
-	if err := w.p.Close(); err != nil {
+	w.registry.Shutdown(context.Background(), false)
+	if err := errors.Join(w.p.Close(), w.registry.Close()); err != nil {
 		w.Error(err)
 	}
 	w.p = nil

@@ -276,9 +276,10 @@ func (o *Outside) ConnGone(conn Conn) {
 	}
 }
 
-// expire fails a task whose producer did not come back.
+// expire fails a task whose producer did not come back. One whose connection
+// the end of the daemon may have closed comes back to the next.
 func (o *Outside) expire(row registry.Row, w *work) {
-	if !w.giveUp() {
+	if o.registry.Ending() || !w.giveUp() {
 		return
 	}
 	detail := disconnected

@@ -153,6 +153,6 @@ func TestRegisterBinds(t *testing.T) {
 	}
 	w.end(old)
 	w.end(own)
-	w.awaitQuiet()
+	w.awaitQueue()
 	w.consistent()
 }

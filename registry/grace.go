@@ -70,7 +70,7 @@ func (r *Registry) suspendedLocked(o *owner) bool {
 	return false
 }
 
-// tick does what is due. It runs in the timer's goroutine, for which Shutdown
+// tick does what is due. It runs in the timer's goroutine, for which Close
 // waits.
 func (r *Registry) tick() {
 	defer r.wg.Done()

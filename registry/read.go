@@ -94,10 +94,12 @@ func (r *Registry) readTurnLocked(ctx context.Context, c Caller, id string) (*re
 
 // abortOf is closed when the waits of a caller are aborted.
 func (r *Registry) abortOf(c Caller) <-chan struct{} {
-	if h, agent := c.Owner(); agent {
-		if o, err := r.ownerLocked(h); err == nil {
-			return await(&o.abort)
-		}
+	h, agent := c.Owner()
+	if !agent {
+		h = OperatorHandle
+	}
+	if o, err := r.ownerLocked(h); err == nil {
+		return await(&o.abort)
 	}
 	return r.life.Done()
 }

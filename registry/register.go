@@ -168,7 +168,7 @@ func (r *Registry) hostLocked(o *owner, host Host) {
 func (r *Registry) HostGone(host Host) {
 	r.mu.Lock()
 	defer r.unlock()
-	if r.phase == closed { // the next daemon starts with all hosts away
+	if r.phase >= drained { // we end the connections; the next daemon starts with all hosts away
 		return
 	}
 	t := r.transitionLocked()

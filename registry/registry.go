@@ -39,10 +39,10 @@ type Registry struct {
 	now    func() time.Time
 
 	// life is the context of what the registry does on its own (a lost owner's
-	// cancels); it ends with Shutdown.
+	// cancels); it ends with Shutdown's drain.
 	life context.Context
 	end  context.CancelFunc
-	wg   sync.WaitGroup // the timer's goroutine
+	wg   sync.WaitGroup // the timer's goroutine, for which Close waits
 
 	// mu guards everything below, and the fields of record, owner, waiter and
 	// Subscription.
@@ -92,6 +92,7 @@ type phase int
 const (
 	open     phase = iota
 	stopping       // no start, no wait, no completion listener
+	drained        // no subscription; what is on its way is still recorded
 	closed         // the store is closed
 )
 

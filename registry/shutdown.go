@@ -6,31 +6,20 @@ import (
 	"time"
 )
 
-// Shutdown ends the registry: starts are refused, waits aborted, completion
-// listeners closed (T79, T80). With cancel every live task is asked to end and
-// waited for, at most commands.stopGraceMs and 2 s more or as long as ctx
-// allows, and leftovers are ended; such tasks stay unreported, detail "daemon
-// stopped". Without it they are left to their producers and the next daemon.
-// Then the store is closed. A second call does nothing.
-func (r *Registry) Shutdown(ctx context.Context, cancel bool) error {
+// Shutdown is the first half of the registry's end: starts are refused, waits
+// aborted, completion listeners closed (T79, T80). With cancel every live task
+// is asked to end and waited for, at most commands.stopGraceMs and 2 s more or
+// as long as ctx allows, and leftovers are ended; such tasks stay unreported,
+// detail "daemon stopped". Without it they are left to their producers and the
+// next daemon. Then subscriptions end. Ends, reports and cursors are recorded
+// until [Registry.Close]. A second call does nothing.
+func (r *Registry) Shutdown(ctx context.Context, cancel bool) {
 	r.mu.Lock()
 	if r.phase != open {
 		r.unlock()
-		return nil
+		return
 	}
-	r.phase = stopping
-	owners := make([]*owner, 0, len(r.owners))
-	for _, o := range r.owners {
-		owners = append(owners, o)
-		r.abortOwnerLocked(o)
-		signal(&o.bell)
-	}
-	for _, rec := range r.live {
-		for _, w := range rec.waiters {
-			w.abortLocked()
-		}
-	}
-	signal(&r.arrivals)
+	owners := r.refuseLocked()
 	r.unlock()
 
 	var wg sync.WaitGroup
@@ -45,7 +34,39 @@ func (r *Registry) Shutdown(ctx context.Context, cancel bool) error {
 		})
 	}
 	wg.Wait()
-	return r.close()
+
+	r.mu.Lock()
+	r.drainedLocked()
+	r.unlock()
+	r.awaitQueue()
+}
+
+// refuseLocked refuses starts and aborts waits, and gives all owners.
+func (r *Registry) refuseLocked() []*owner {
+	r.phase = stopping
+	owners := make([]*owner, 0, len(r.owners))
+	for _, o := range r.owners {
+		owners = append(owners, o)
+		r.abortOwnerLocked(o)
+		signal(&o.bell)
+	}
+	for _, rec := range r.live {
+		for _, w := range rec.waiters {
+			w.abortLocked()
+		}
+	}
+	signal(&r.arrivals)
+	return owners
+}
+
+// drainedLocked ends the subscriptions and what the registry does on its own.
+func (r *Registry) drainedLocked() {
+	r.phase = drained
+	r.end()
+	if r.changes.readers > 0 {
+		close(r.changes.grown)
+		r.changes.grown = make(chan struct{})
+	}
 }
 
 // Ending reports whether Shutdown has begun: a wait that ended as aborted since
@@ -78,32 +99,35 @@ func (r *Registry) awaitStarts(ctx context.Context, o *owner) {
 	}
 }
 
-// close waits for what still runs of the registry and closes the store.
-func (r *Registry) close() error {
+// Close is the second half: what the store refused is tried once more, and the
+// store is closed. Call it when nobody can have a receipt any more and the
+// producers are closed; what comes later is dropped, and the next daemon finds
+// out itself. A second call does nothing.
+func (r *Registry) Close() error {
 	r.mu.Lock()
+	switch r.phase {
+	case closed:
+		r.unlock()
+		return nil
+	case open: // it never served
+		r.refuseLocked()
+	}
+	r.drainedLocked()
 	r.retryLocked()
 	r.phase = closed
 	r.disarmLocked()
-	r.end()
-	for _, rec := range r.rows {
-		for i := range rec.readers {
-			signal(&rec.readers[i])
-		}
-	}
-	if r.changes.readers > 0 {
-		close(r.changes.grown)
-		r.changes.grown = make(chan struct{})
-	}
 	r.unlock()
+	r.awaitQueue()
 	r.wg.Wait()
-	for {
-		r.mu.Lock()
-		draining, drained := r.draining, r.drained
-		r.mu.Unlock()
-		if !draining {
-			break
-		}
+	return r.store.Close()
+}
+
+// awaitQueue waits until the calls that are queued are made.
+func (r *Registry) awaitQueue() {
+	r.mu.Lock()
+	draining, drained := r.draining, r.drained
+	r.mu.Unlock()
+	if draining {
 		<-drained
 	}
-	return r.store.Close()
 }

@@ -36,9 +36,7 @@ func TestShutdownCancel(t *testing.T) {
 		go func() { _, err := w.AwaitToken(t.Context(), "none"); waited <- err }()
 		synctest.Wait()
 		begin := time.Now()
-		if err := w.Shutdown(t.Context(), true); err != nil {
-			t.Error(err)
-		}
+		w.Shutdown(t.Context(), true)
 		if since := time.Since(begin); since != 5*time.Second {
 			t.Errorf("took %v", since)
 		}
@@ -53,7 +51,7 @@ func TestShutdownCancel(t *testing.T) {
 		if done != 0 || changes != 4 || len(w.rung()) != 0 { // three ends, and slow's stopping
 			t.Errorf("%d completions, %d changes (T80)", done, changes)
 		}
-		w.open()
+		w.restart()
 		for id, want := range map[string]string{
 			live.ID:  "killed daemon stopped",
 			deaf.ID:  "failed cancel threw during teardown; work may be orphaned: no answer",
@@ -86,18 +84,15 @@ func TestShutdownKeep(t *testing.T) {
 		started <- err
 	}()
 	<-inside
-	down := make(chan error)
-	go func() { down <- w.Shutdown(t.Context(), false) }()
+	down := make(chan struct{})
+	go func() { defer close(down); w.Shutdown(t.Context(), false) }()
 	close(proceed)
 	if err := <-started; err != nil {
 		t.Errorf("a start under way: %v", err)
 	}
-	if err := <-down; err != nil {
-		t.Error(err)
-	}
-	if err := w.Shutdown(t.Context(), true); err != nil {
-		t.Error(err)
-	}
+	<-down
+	w.Shutdown(t.Context(), true)
+	w.close()
 	w.Settle(task.Row, Outcome{Status: Completed}) // after the end: the next daemon finds out itself
 	w.Changed(task.Row)
 	receipt.Delivered()
@@ -108,5 +103,54 @@ func TestShutdownKeep(t *testing.T) {
 	w.open()
 	if got := w.List(c, false); len(got) != 2 || got[0].Status != Running || len(w.fake.cancels(task.Row)) != 0 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestShutdownFlushes: what is on its way when the end begins becomes final
+// before the store is closed (decision 10): no output comes twice, no report is
+// lost, and an end is the one that was seen. A connection that we end is no
+// lost host.
+func TestShutdownFlushes(t *testing.T) {
+	w := newWorld(t)
+	h := w.owner("s")
+	c := AsOwner(h)
+	live, ended, late := w.start(c), w.start(c), w.start(c)
+	w.fake.write(live.Row, "once\n")
+	w.end(ended)
+	_, _, reading, err := w.Read(t.Context(), c, live.ID, nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, waited, err := w.Wait(t.Context(), c, ended.ID, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, operators := make(chan error, 1), make(chan error, 1)
+	go func() { _, _, _, err := w.Read(t.Context(), c, live.ID, nil, false); again <- err }()
+	_, _, open, err := w.Read(t.Context(), AsOperator(), live.ID, nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _, _, err := w.Read(t.Context(), AsOperator(), live.ID, nil, false); operators <- err }()
+	w.Shutdown(t.Context(), false)
+	for _, err := range []error{<-again, <-operators} { // they do not hold the end up
+		if !errors.Is(err, ErrWaitAborted) && !errors.Is(err, ErrShuttingDown) {
+			t.Errorf("a read behind one whose receipt is open: %v", err)
+		}
+	}
+	reading.Delivered()
+	waited.Delivered()
+	open.Failed()
+	w.Settle(late.Row, Outcome{Status: Failed, Detail: text("seen")})
+	w.HostGone(w.host)
+	w.restart()
+	if text, _ := w.read(c, live.ID); text != "" {
+		t.Errorf("read again after the restart: %q", text)
+	}
+	if got := w.get(ended.ID); !got.Reported {
+		t.Errorf("the report is lost: %+v", got)
+	}
+	if got := w.get(late.ID); got.Status != Failed || *got.Detail != "seen" {
+		t.Errorf("an end between: %+v", got)
 	}
 }

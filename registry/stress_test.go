@@ -109,7 +109,7 @@ func TestConcurrent(t *testing.T) {
 	for _, task := range w.List(AsOperator(), false) {
 		w.end(task)
 	}
-	w.awaitQuiet()
+	w.awaitQueue()
 	w.consistent()
 	mu.Lock()
 	defer mu.Unlock()
@@ -137,16 +137,6 @@ func TestConcurrent(t *testing.T) {
 	}
 	w.restart()
 	w.consistent()
-}
-
-// awaitQuiet waits until the calls that are queued for listeners are made.
-func (w *world) awaitQuiet() {
-	w.Registry.mu.Lock()
-	draining, drained := w.draining, w.drained
-	w.Registry.mu.Unlock()
-	if draining {
-		<-drained
-	}
 }
 
 // something makes one random call as an owner or the operator.
@@ -238,7 +228,7 @@ func TestConcurrentOwners(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	w.awaitQuiet()
+	w.awaitQueue()
 	w.consistent()
 	for _, o := range w.Owners() {
 		if _, err := w.Dispose(t.Context(), o.Handle, ""); err != nil {

@@ -34,7 +34,7 @@ type Subscription struct {
 func (r *Registry) Subscribe(c Caller, at scope.Path, since *int64) (*Subscription, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.phase == closed {
+	if r.phase >= drained {
 		return nil, ErrShuttingDown
 	}
 	s := &Subscription{Seq: r.seq, r: r, caller: c, at: at, closed: make(chan struct{})}
@@ -73,7 +73,7 @@ func (s *Subscription) Next(ctx context.Context) (Event, error) {
 	r := s.r
 	for {
 		r.mu.Lock()
-		if s.over || r.phase == closed {
+		if s.over || r.phase >= drained {
 			r.mu.Unlock()
 			return Event{}, ErrWaitAborted
 		}

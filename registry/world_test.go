@@ -80,7 +80,8 @@ func (w *world) open() {
 
 func (w *world) close() {
 	w.store.refusing(nil)
-	if err := w.Shutdown(w.t.Context(), false); err != nil {
+	w.Shutdown(w.t.Context(), false)
+	if err := w.Close(); err != nil {
 		w.t.Error(err)
 	}
 }

@@ -119,7 +119,8 @@ func BenchmarkFinished(b *testing.B) {
 				r.List(c, false)
 			}
 		})
-		if err := r.Shutdown(context.Background(), false); err != nil {
+		r.Shutdown(context.Background(), false)
+		if err := r.Close(); err != nil {
 			b.Fatal(err)
 		}
 	}

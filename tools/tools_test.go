@@ -80,7 +80,7 @@ func newBench(t *testing.T) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = r.Shutdown(context.Background(), false) })
+	t.Cleanup(func() { r.Shutdown(context.Background(), false); _ = r.Close() })
 	s := &source{registry: r}
 	r.AddProducer("source", s)
 	h, err := r.Register(registry.Registration{Token: strings.Repeat("a", 32), Session: "s", Scope: "/"}, &host{})

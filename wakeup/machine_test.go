@@ -189,7 +189,8 @@ func (m *machine) open() {
 func (m *machine) close() {
 	m.sub.Close()
 	m.w.Close()
-	m.must(m.r.Shutdown(context.Background(), false))
+	m.r.Shutdown(context.Background(), false)
+	m.must(m.r.Close())
 	for _, w := range m.waits {
 		w.cancel()
 		<-w.done

@@ -121,7 +121,8 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, r: r, w: New(r, m), mounts: m, host: &host{}}
 	t.Cleanup(func() {
 		w.w.Close()
-		if err := r.Shutdown(context.Background(), false); err != nil {
+		r.Shutdown(context.Background(), false)
+		if err := r.Close(); err != nil {
 			t.Error(err)
 		}
 	})

@@ -15,9 +15,10 @@ const maxDepth = 256
 
 // signalTree sends a signal to every process below the keeper, leaves before
 // their parents: a process that others are re-parented to when their parent
-// ends must not go first. A KILL comes with a STOP in front, parents first, so
-// that nobody forks while the walk is further down. A TERM comes with a CONT
-// behind, so that stopped ones hear it. It says how many there were.
+// ends must not go first. But before that all are stopped, parents first, so that
+// nobody forks while the walk is further down, and no shell goes on to its next
+// command because it saw the one before it end. A TERM comes with a CONT behind.
+// It says how many there were.
 func (k *keeper) signalTree(signal unix.Signal) (n int) {
 	self := os.Getpid()
 	for _, pid := range children(self) {
@@ -42,9 +43,7 @@ func signalBelow(pid, parent int, signal unix.Signal, depth int) (n int) {
 	if _, ppid, ok := stat(pid); !ok || ppid != parent || unix.PidfdSendSignal(fd, 0, nil, 0) != nil {
 		return 0
 	}
-	if signal == unix.SIGKILL {
-		_ = unix.PidfdSendSignal(fd, unix.SIGSTOP, nil, 0)
-	}
+	_ = unix.PidfdSendSignal(fd, unix.SIGSTOP, nil, 0)
 	for _, child := range children(pid) {
 		n += signalBelow(child, pid, signal, depth+1)
 	}

@@ -52,6 +52,7 @@ one on the PATH. --write puts it into Zed's settings, keeping comments and a cop
 	cmd.Flags().BoolVar(&c.systemd, "systemd", false, "write and enable the user units")
 	cmd.Flags().StringVar(&c.bin, "bin", "", "the folder for the binaries (default ~/.local/bin)")
 	cmd.Flags().StringVar(&c.editor, "editor", "", "print the entry for "+strings.Join(editors, ", "))
+	_ = cmd.RegisterFlagCompletionFunc("editor", cobra.FixedCompletions(editors, cobra.ShellCompDirectiveNoFileComp)) // fails only for a flag that is not there
 	cmd.Flags().BoolVar(&c.write, "write", false, "write the entry into Zed's settings")
 	cmd.Flags().StringVar(&c.preset, "preset", "", "the scope whose mount serves the editor's sessions")
 	return cmd

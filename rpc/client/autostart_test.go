@@ -3,144 +3,17 @@ package client_test
 import (
 	"encoding/json"
 	"errors"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"sidetask/rpc/client"
 )
-
-// state is what the fake daemon tells of itself, for the test to look at.
-type state struct {
-	PID, Parent, Session, Group int
-	Dir                         string
-	Fds                         []string
-	Env                         []string
-	Ignored                     string // SigIgn of /proc/self/status
-}
-
-// fakeDaemon is the program behind the autostart: as mode says, it listens in
-// dir under a lock and ends after one connection has closed, or fails.
-func fakeDaemon(mode, dir string) {
-	pipe := client.ReportPipe()
-	switch mode {
-	case "bad":
-		client.Report{Error: dir + "/config.toml:1:1: nonsense", Hint: "mend it", Status: client.StatusConfig}.Write(pipe)
-		return
-	case "mute":
-		return
-	}
-	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return
-	}
-	if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
-		client.Report{Error: "another daemon has the lock", Status: client.StatusBusy, Socket: filepath.Join(dir, "s"), PID: 4711}.Write(pipe)
-		return
-	}
-	// One line for each daemon that got the lock: the test counts them.
-	starts, _ := os.OpenFile(filepath.Join(dir, "starts"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	_, _ = starts.WriteString("start\n")
-	_ = starts.Close()
-	raw, _ := json.Marshal(look())
-	_ = os.WriteFile(filepath.Join(dir, "state"), raw, 0o600)
-	_ = os.Remove(filepath.Join(dir, "s")) // of one that crashed; the lock is ours
-	l, err := net.Listen("unix", filepath.Join(dir, "s"))
-	if err != nil {
-		return
-	}
-	client.Report{Ready: true, Socket: filepath.Join(dir, "s")}.Write(pipe)
-	serveUntilTold(l, filepath.Join(dir, "stop"))
-}
-
-// serveUntilTold answers initialize on all connections until somebody opens
-// the fifo stop for writing.
-func serveUntilTold(l net.Listener, stop string) {
-	go func() {
-		f, err := os.OpenFile(stop, os.O_RDONLY, 0)
-		if err == nil {
-			_ = f.Close()
-		}
-		_ = l.Close()
-	}()
-	for {
-		conn, err := l.Accept()
-		if err != nil {
-			return
-		}
-		go func() {
-			defer func() { _ = conn.Close() }()
-			decoder := json.NewDecoder(conn)
-			for {
-				var m message
-				if decoder.Decode(&m) != nil {
-					return
-				}
-				_, _ = conn.Write([]byte(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"protocolVersion":1,"server":{"name":"fake","version":"v0.0.1"}}}` + "\n"))
-			}
-		}()
-	}
-}
-
-func look() state {
-	s := state{PID: os.Getpid(), Parent: os.Getppid(), Env: os.Environ()}
-	s.Session, _ = unix.Getsid(0)
-	s.Group = syscall.Getpgrp()
-	s.Dir, _ = os.Getwd()
-	entries, _ := os.ReadDir("/proc/self/fd")
-	for _, e := range entries {
-		target, err := os.Readlink("/proc/self/fd/" + e.Name())
-		if err == nil && !strings.HasPrefix(target, "anon_inode:") { // of Go's runtime
-			s.Fds = append(s.Fds, e.Name()+" "+target)
-		}
-	}
-	status, _ := os.ReadFile("/proc/self/status")
-	for line := range strings.Lines(string(status)) {
-		if rest, ok := strings.CutPrefix(line, "SigIgn:"); ok {
-			s.Ignored = strings.TrimSpace(rest)
-		}
-	}
-	return s
-}
-
-// starter makes a folder for a fake daemon and the way to start it.
-func starter(t *testing.T, mode string) (dir string, a *client.Autostart) {
-	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir = shortDir(t)
-	if err := unix.Mkfifo(filepath.Join(dir, "stop"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return dir, &client.Autostart{Executable: exe, Args: []string{"detach", "daemon", mode, dir}}
-}
-
-// stop ends the fake daemon of dir and waits until its socket is gone.
-func stop(t *testing.T, dir string) {
-	t.Helper()
-	f, err := os.OpenFile(filepath.Join(dir, "stop"), os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = f.Close()
-	lock, err := os.Open(filepath.Join(dir, "lock"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = lock.Close() }()
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil { // until it has ended
-		t.Fatal(err)
-	}
-}
 
 // CLI.md: forked twice, own session, fds 0-2 reopened, nothing inherited, no
 // descendant of its starter.
@@ -298,6 +171,27 @@ func TestAutostartUnheard(t *testing.T) {
 	if !errors.As(err, &start) || start.Error() != "another daemon has the lock" || !strings.Contains(start.Hint(), "`kill 4711`") {
 		t.Errorf("Dial = %v, want to hear who is in the way", err)
 	}
+}
+
+// From inside a task no daemon is started that the end of the task would end; one
+// of another world (a test run by a task) is.
+func TestAutostartInsideATask(t *testing.T) {
+	dir, a := starter(t, "serve")
+	socket := filepath.Join(dir, "s")
+	t.Setenv("SIDETASK_TASK", "/7")
+	t.Setenv("SIDETASK_SOCKET", socket)
+	_, err := client.Dial(t.Context(), client.Options{Socket: socket, Autostart: a})
+	var hinted interface{ Hint() string }
+	if !errors.Is(err, client.ErrNoDaemon) || !errors.As(err, &hinted) || !strings.Contains(hinted.Hint(), "outside") {
+		t.Errorf("Dial = %v, want no daemon and what to do", err)
+	}
+	t.Setenv("SIDETASK_SOCKET", "/run/other.sock")
+	c, err := client.Dial(t.Context(), client.Options{Socket: socket, Autostart: a})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Close()
+	stop(t, dir)
 }
 
 // A keeper starts a daemon when it is asked to, and not before.

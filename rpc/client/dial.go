@@ -34,16 +34,27 @@ func (e *noDaemon) Is(target error) bool {
 
 // Hint is the line that says what to do.
 func (e *noDaemon) Hint() string {
+	if ofTask(e.socket) {
+		return "one that is started inside a task would end with it: run `sidetask status` outside"
+	}
 	return "start one with `sidetask daemon`, or leave out --no-autostart"
 }
 
 // reach connects, and starts a daemon where there is none and o says so.
 func reach(ctx context.Context, o Options) (net.Conn, error) {
 	conn, err := connect(ctx, o.Socket)
-	if o.Autostart == nil || !errors.Is(err, ErrNoDaemon) {
+	if o.Autostart == nil || !errors.Is(err, ErrNoDaemon) || ofTask(o.Socket) {
 		return conn, err
 	}
 	return o.Autostart.run(ctx, o.Socket)
+}
+
+// ofTask reports whether this process belongs to a task of the daemon of that
+// socket. The task's keeper is the reaper of all that comes from here, detached
+// or not: the end of the task would be the end of a daemon that is started here,
+// and of every task that it has started since.
+func ofTask(socket string) bool {
+	return os.Getenv("SIDETASK_TASK") != "" && os.Getenv("SIDETASK_SOCKET") == socket
 }
 
 // connect dials the socket and checks that our own user (or root) listens: what

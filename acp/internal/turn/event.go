@@ -88,10 +88,10 @@ type (
 	Fired struct{ Timer Timer }
 	// Gone: the session has ended for us: closed, or taken over by another proxy.
 	Gone struct{}
-	// Back: a session that had gone is ours again.
-	Back struct{}
 	// AgentGone: the agent has ended, and all that it said was taken.
 	AgentGone struct{}
+	// Back: a session that had gone is ours again.
+	Back struct{}
 )
 
 func (Ready) event()         {}
@@ -109,5 +109,5 @@ func (State) event()         {}
 func (Permission) event()    {}
 func (Fired) event()         {}
 func (Gone) event()          {}
-func (Back) event()          {}
 func (AgentGone) event()     {}
+func (Back) event()          {}

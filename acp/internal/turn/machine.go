@@ -169,10 +169,10 @@ func (m *Machine) take(e Event) {
 		m.fired(e.Timer)
 	case Gone:
 		m.leave()
-	case Back:
-		m.gone = false
 	case AgentGone:
 		m.agentGone()
+	case Back:
+		m.gone = false
 	}
 }
 
