@@ -108,13 +108,13 @@ func (d *fakeDaemon) take() string {
 	defer d.mu.Unlock()
 	out := d.log.String()
 	d.log.Reset()
-	// An abort and the answer of a resolve go out beside the other calls: where
-	// they show must not depend on which goroutine ran first.
+	// An abort, a dispose and the answer of a resolve go out beside the other
+	// calls: where they show must not depend on which goroutine ran first.
 	rank := func(line string) int {
 		switch {
 		case strings.HasPrefix(line, rpc.MethodOwnerAbort):
 			return 0
-		case strings.HasPrefix(line, rpc.MethodOwnerResolve):
+		case strings.HasPrefix(line, rpc.MethodOwnerResolve), strings.HasPrefix(line, rpc.MethodOwnerDispose):
 			return 2
 		}
 		return 1

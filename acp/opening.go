@@ -22,10 +22,12 @@ const (
 
 // openSession puts our MCP server into a session request and makes its owner.
 func (p *proxy) openSession(r *request, line []byte, e wire.Envelope) {
+	p.lastSession++
 	s := &session{
-		fresh: r.method == methodNew || r.method == methodFork,
-		cwd:   wire.Text(line, e.Params, "cwd"),
-		token: randomHex(16), unsettled: map[string]rpc.InboxAck{}, acking: map[string]string{},
+		number: p.lastSession,
+		fresh:  r.method == methodNew || r.method == methodFork,
+		cwd:    wire.Text(line, e.Params, "cwd"),
+		token:  randomHex(16), unsettled: map[string]rpc.InboxAck{}, acking: map[string]string{},
 		machine: turn.New(p.machineSettings()),
 	}
 	edit, name, ok := p.entry(line, e, s.token)
@@ -156,7 +158,7 @@ func (p *proxy) loaded(r *request) {
 func (p *proxy) notOpened(s *session, asked string) {
 	if p.sessions[asked] == s {
 		delete(p.sessions, asked)
-		for next := range p.opening {
+		for _, next := range p.allSessions() {
 			if next.into != s {
 				continue
 			}
@@ -165,6 +167,10 @@ func (p *proxy) notOpened(s *session, asked string) {
 			} else {
 				next.into, next.id = nil, asked
 				p.sessions[asked] = next
+				if next.named { // its answer has gone out
+					delete(p.opening, next)
+					p.after(settleIn, func() { p.step(next, turn.Ready{}) })
+				}
 			}
 			p.sync(next)
 		}

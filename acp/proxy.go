@@ -47,6 +47,7 @@ type proxy struct {
 	kept                  map[turn.Ref]*keptLine
 	past                  map[*byte]bool // short forms of answers that the editor has, by their first byte
 	lastRef               turn.Ref
+	lastSession           int
 	keptBytes             int
 	daemon                Daemon
 	link                  link
