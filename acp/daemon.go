@@ -13,9 +13,10 @@ import (
 
 // link is what is known of the daemon.
 type link struct {
-	up      bool // owners are registered and calls go out
-	awaited bool // somebody waits to say that there is none
-	number  int  // of the connection
+	up      bool   // owners are registered and calls go out
+	awaited bool   // somebody waits to say that there is none
+	why     string // what was said of that
+	number  int    // of the connection
 	peer    rpc.Peer
 	pending map[string]bool // bells of handles not known yet
 }
@@ -59,9 +60,11 @@ func (p *proxy) needDaemon() {
 		err := p.daemon.Await(ctx)
 		p.post(func() {
 			p.link.awaited = false
-			if err != nil {
-				p.logf("no daemon, so no background tasks yet; the agent works on without: %s", explained(err))
+			if err == nil || explained(err) == p.link.why { // each session would say it again
+				return
 			}
+			p.link.why = explained(err)
+			p.logf("no daemon, so no background tasks yet; the agent works on without: %s", p.link.why)
 		})
 	})
 }

@@ -43,7 +43,7 @@ func (p *proxy) connected(ctx context.Context, c Caller, peer rpc.Peer) error {
 		}
 	}
 	p.post(func() {
-		p.link.up = true
+		p.link.up, p.link.why = true, ""
 		for _, r := range regs {
 			p.registered(r.s, r.register.Session != "", r.got, r.err)
 		}
