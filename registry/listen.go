@@ -40,8 +40,12 @@ func listen[T any](r *Registry, table *scope.Table[*listener[T]], at scope.Path,
 	}
 }
 
-// tellLocked queues one round of calls for a scope; whoever unlocks makes them.
+// tellLocked queues one round of calls for a scope, if anybody listens at or
+// above it; whoever unlocks makes them.
 func tellLocked[T any](r *Registry, table *scope.Table[*listener[T]], at scope.Path, value T, threw func(any)) {
+	if _, _, heard := table.Nearest(at); !heard {
+		return
+	}
 	r.queue = append(r.queue, func() { round(r, table, at, value, threw) })
 }
 

@@ -168,6 +168,26 @@ func TestListenersStorm(t *testing.T) {
 	}
 }
 
+// TestUnheard: what nobody listens to, at its scope or above, costs no call.
+func TestUnheard(t *testing.T) {
+	w := newWorld(t)
+	h := w.register(Registration{Token: "t", Session: "s", Scope: "/a"}, w.host)
+	queued := func() int {
+		w.Registry.mu.Lock()
+		defer w.unlock()
+		w.announceLocked(w.owners[h])
+		return len(w.queue)
+	}
+	w.OnChange("/a/b", func(Handle) {})
+	if n := queued(); n != 0 {
+		t.Errorf("%d calls for nobody", n)
+	}
+	w.OnChange("/", func(Handle) {})
+	if n := queued(); n != 1 {
+		t.Errorf("%d calls for a listener above", n)
+	}
+}
+
 // loudHost is a host whose calls panic.
 type loudHost struct{ fakeHost }
 
