@@ -109,8 +109,9 @@ func (r *Registry) mergeLocked(known, o *owner, host Host) error {
 		w.by = known
 		known.waits[w] = true
 	}
-	r.hostLocked(known, host)
+	known.aborts = append(known.aborts, o.aborts...) // who waits behind a read goes on waiting, as the new owner
 	known.lostAt, known.awayAt = o.lostAt, o.awayAt
+	r.hostLocked(known, host)
 	known.env, known.note = o.env, o.note
 	signal(&o.bell) // who waited there looks again, at the new owner
 	signal(&o.settled)

@@ -3,6 +3,7 @@ package registry
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -119,6 +120,64 @@ func TestBindSameConnection(t *testing.T) {
 	if got, err := w.ByToken("token-s"); got != named || err != nil {
 		t.Errorf("the token of before: %s, %v", got, err)
 	}
+}
+
+// TestBindWithoutHost: a third connection binds an owner whose host is away. A
+// takeover is one all the same: the live host of the name hears that it lost
+// the owner, which has no host then.
+func TestBindWithoutHost(t *testing.T) {
+	w := newWorld(t)
+	named := w.owner("s")
+	away := &fakeHost{name: "away"}
+	w.register(Registration{Token: "t2", Agent: "agent"}, away)
+	w.HostGone(away)
+	h, err := w.Bind(t.Context(), Binding{Token: "t2", Session: "s", Takeover: true}, &fakeHost{name: "third"})
+	if err != nil || h != named {
+		t.Fatalf("Bind = %s, %v", h, err)
+	}
+	if diff := cmp.Diff([]Handle{named}, w.host.heard()); diff != "" {
+		t.Error(diff)
+	}
+	if o, _ := w.Owner(named); o.Host != nil || o.Status != Lost || o.LostAt == 0 {
+		t.Errorf("%+v", o)
+	}
+	w.consistent()
+}
+
+// TestBindKeepsAborts: what waits behind a read of an owner that is merged can
+// still be aborted.
+func TestBindKeepsAborts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		named := w.owner("s")
+		unnamed := w.register(Registration{Token: "t2", Agent: "agent"}, w.host)
+		task := w.start(AsOwner(unnamed))
+		_, _, receipt, err := w.Read(t.Context(), AsOwner(unnamed), task.ID, nil, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second := make(chan error, 1)
+		go func() { _, _, _, err := w.Read(t.Context(), AsOwner(unnamed), task.ID, nil, false); second <- err }()
+		synctest.Wait()
+		if _, err := w.Bind(t.Context(), Binding{Token: "t2", Session: "s"}, w.host); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if len(second) != 0 {
+			t.Fatalf("the merge ended the read: %v", <-second)
+		}
+		w.AbortWaits(named)
+		synctest.Wait()
+		select {
+		case err := <-second:
+			if !errors.Is(err, ErrWaitAborted) {
+				t.Error(err)
+			}
+		default:
+			t.Error("the read goes on after the abort")
+		}
+		receipt.Delivered()
+	})
 }
 
 // TestRegisterBinds: a host whose register came through and whose bind did not

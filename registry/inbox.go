@@ -36,7 +36,7 @@ func (r *Registry) AwaitInbox(ctx context.Context, h Handle) ([]Task, error) {
 			r.mu.Unlock()
 			return nil, ErrWaitAborted
 		}
-		bell, abort := await(&o.bell), await(&o.abort)
+		bell, abort := await(&o.bell), o.abortedLocked()
 		r.mu.Unlock()
 		select {
 		case <-bell:

@@ -40,8 +40,12 @@ func listen[T any](r *Registry, table *scope.Table[*listener[T]], at scope.Path,
 	}
 }
 
-// tellLocked queues one round of calls for a scope; whoever unlocks makes them.
+// tellLocked queues one round of calls for a scope, if anybody listens at or
+// above it; whoever unlocks makes them.
 func tellLocked[T any](r *Registry, table *scope.Table[*listener[T]], at scope.Path, value T, threw func(any)) {
+	if _, _, heard := table.Nearest(at); !heard {
+		return
+	}
 	r.queue = append(r.queue, func() { round(r, table, at, value, threw) })
 }
 
@@ -99,23 +103,47 @@ func (r *Registry) ringLocked(o *owner) {
 	})
 }
 
+// mostCalls bounds the calls that one caller makes before it goes on.
+const mostCalls = 64
+
 // unlock gives the lock back and makes the calls that are queued, unless
 // somebody else is at it: they are made one after another, in the order of
-// the commits.
+// the commits. What others add meanwhile, or listeners cause, is made here too,
+// but not without end: a goroutine takes over then, which ends with the queue;
+// Shutdown and Close wait for it.
 func (r *Registry) unlock() {
 	if r.draining || len(r.queue) == 0 {
 		r.mu.Unlock()
 		return
 	}
 	r.draining, r.drained = true, make(chan struct{})
-	for len(r.queue) > 0 {
-		next := r.queue[0]
-		r.queue = r.queue[1:]
-		r.mu.Unlock()
-		next()
-		r.mu.Lock()
+	for range mostCalls {
+		if !r.callLocked() {
+			r.mu.Unlock()
+			return
+		}
 	}
-	r.queue, r.draining = nil, false
-	close(r.drained)
 	r.mu.Unlock()
+	go func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for r.callLocked() {
+		}
+	}()
+}
+
+// callLocked makes the next call, without the lock, or ends the work on the
+// queue. A panic ends nothing but its call (T63, T102).
+func (r *Registry) callLocked() (more bool) {
+	if len(r.queue) == 0 {
+		r.queue, r.draining = nil, false
+		close(r.drained)
+		return false
+	}
+	next := r.queue[0]
+	r.queue = r.queue[1:]
+	r.mu.Unlock()
+	defer r.mu.Lock()
+	contain(next, func(v any) { r.log.Error(fmt.Sprintf("tasks: telling of a change threw: %v", v)) })
+	return true
 }

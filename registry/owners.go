@@ -28,7 +28,7 @@ type owner struct {
 
 	waits   map[*waiter]bool // waits made as this owner
 	bell    chan struct{}    // closed when a notice becomes due; nil: nobody waits
-	abort   chan struct{}    // closed by AbortWaits; nil: nobody waits
+	aborts  []chan struct{}  // closed by AbortWaits: the owner's own, and those of owners merged into it
 	settled chan struct{}    // closed when a task starts or ends; nil: nobody waits
 }
 
@@ -67,6 +67,14 @@ func await(c *chan struct{}) <-chan struct{} {
 		*c = make(chan struct{})
 	}
 	return *c
+}
+
+// abortedLocked is closed when the waits of the owner are aborted.
+func (o *owner) abortedLocked() <-chan struct{} {
+	if len(o.aborts) == 0 {
+		o.aborts = append(o.aborts, make(chan struct{}))
+	}
+	return o.aborts[0]
 }
 
 func (r *Registry) addOwnerLocked(o *owner) {

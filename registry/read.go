@@ -99,7 +99,7 @@ func (r *Registry) abortOf(c Caller) <-chan struct{} {
 		h = OperatorHandle
 	}
 	if o, err := r.ownerLocked(h); err == nil {
-		return await(&o.abort)
+		return o.abortedLocked()
 	}
 	return r.life.Done()
 }

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -133,6 +134,86 @@ func TestListenerCallsBack(t *testing.T) {
 	w.end(w.start(c))
 	if diff := cmp.Diff([]string{"bash-1", "started", "bash-2"}, order); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestListenersStorm pins T60 for a storm: the caller that finds the queue
+// makes some of the calls and goes on; all are made, one after another, in the
+// order of the commits.
+func TestListenersStorm(t *testing.T) {
+	w := newWorld(t)
+	w.limit = 1 << 20
+	c := AsOwner(w.owner("s"))
+	const storm = 5 * mostCalls
+	returned := make(chan struct{})
+	var done []string // one call at a time: no lock
+	w.OnDone("/", func(task Task) {
+		done = append(done, task.ID)
+		if len(done) < storm { // more comes as long as the queue is worked off
+			w.end(w.start(c))
+		}
+		if len(done) == storm {
+			<-returned // a caller that worked off everything would never return
+		}
+	})
+	w.end(w.start(c))
+	close(returned)
+	w.awaitQueue()
+	var want []string
+	for i := range storm {
+		want = append(want, fmt.Sprintf("bash-%d", i+1))
+	}
+	if diff := cmp.Diff(want, done); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestUnheard: what nobody listens to, at its scope or above, costs no call.
+func TestUnheard(t *testing.T) {
+	w := newWorld(t)
+	h := w.register(Registration{Token: "t", Session: "s", Scope: "/a"}, w.host)
+	queued := func() int {
+		w.Registry.mu.Lock()
+		defer w.unlock()
+		w.announceLocked(w.owners[h])
+		return len(w.queue)
+	}
+	w.OnChange("/a/b", func(Handle) {})
+	if n := queued(); n != 0 {
+		t.Errorf("%d calls for nobody", n)
+	}
+	w.OnChange("/", func(Handle) {})
+	if n := queued(); n != 1 {
+		t.Errorf("%d calls for a listener above", n)
+	}
+}
+
+// loudHost is a host whose calls panic.
+type loudHost struct{ fakeHost }
+
+func (*loudHost) Lost(Handle)                 { panic("gone") }
+func (*loudHost) Pending(Handle, int, string) { panic("deaf") }
+
+// TestHostPanics: a host whose calls panic keeps no bell and no listener from
+// being heard afterwards.
+func TestHostPanics(t *testing.T) {
+	w := newWorld(t)
+	loud := &loudHost{}
+	h, err := w.Register(Registration{Token: "first", Session: "s"}, loud)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.OnRing(func(h Handle) {
+		if o, _ := w.Owner(h); o.Host == loud {
+			loud.Pending(h, 1, "wake")
+		}
+	})
+	w.end(w.start(AsOwner(h)))
+	w.register(Registration{Token: "second", Session: "s", Takeover: true}, w.host)
+	w.rung()
+	w.end(w.start(AsOwner(h)))
+	if len(w.rung()) != 1 || !w.log.has("threw: gone") || !w.log.has("threw: deaf") {
+		t.Errorf("no bell after the panics; log %q", w.log.lines)
 	}
 }
 

@@ -94,6 +94,34 @@ func TestSubscribe(t *testing.T) {
 	}
 }
 
+// TestSubscribeReplay: what is replayed of a task tells nothing of its future:
+// no exit code, signal or report before the status they belong to.
+func TestSubscribeReplay(t *testing.T) {
+	w := newWorld(t)
+	c := AsOwner(w.owner("s"))
+	task := w.start(c)
+	if _, _, err := w.Kill(t.Context(), c, task.ID, nil); err != nil {
+		t.Fatal(err)
+	}
+	s := w.subscribe(AsOperator(), "/", 0)
+	code := 143
+	w.Settle(task.Row, Outcome{Status: Killed, ExitCode: &code, Signal: "SIGTERM"})
+	for _, want := range []Task{
+		{Status: Running},
+		{Status: Stopping},
+		{Status: Killed, ExitCode: &code, Signal: "SIGTERM", Reported: true},
+	} {
+		e, err := s.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := Task{Status: e.Task.Status, ExitCode: e.Task.ExitCode, Signal: e.Task.Signal, Reported: e.Task.Reported}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
 // TestSubscribeScope: observers hear only what lies at or below their scope,
 // owners only what they may see.
 func TestSubscribeScope(t *testing.T) {

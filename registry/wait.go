@@ -205,5 +205,8 @@ func (r *Registry) abortOwnerLocked(o *owner) {
 	for w := range o.waits {
 		w.abortLocked()
 	}
-	signal(&o.abort)
+	for _, aborted := range o.aborts {
+		close(aborted)
+	}
+	o.aborts = nil
 }

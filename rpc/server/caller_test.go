@@ -268,3 +268,22 @@ func TestRowNumbers(t *testing.T) {
 	c.refused(rpc.CodeUnknownTask, "unknown task 999", "task/get", args{"id": "999"})
 	c.refused(rpc.CodeUnknownTask, "unknown task 1", "task/get", args{"token": tokenA, "id": "1"})
 }
+
+// TestOwnerEnvironmentIsBounded: an owner's environment may have 2 MiB in
+// total, at its registration and later; a refused one changes nothing.
+func TestOwnerEnvironmentIsBounded(t *testing.T) {
+	g := newRig(t, "")
+	c := g.dial()
+	most := args{"A": strings.Repeat("a", 1<<20-3), "B": strings.Repeat("b", 1<<20-3)}
+	more := args{"A": most["A"], "B": most["B"], "C": ""}
+	message := `invalid params: "env" has 2097155 bytes, at most 2097152; leave out what commands do not need`
+	c.refused(-32602, message, "owner/register", args{"token": tokenA, "env": more})
+	if owners := g.registry.Owners(); len(owners) != 0 {
+		t.Errorf("a refused registration left %d owners", len(owners))
+	}
+	c.call("owner/register", args{"token": tokenA, "env": most}, nil)
+	c.refused(-32602, message, "owner/update", args{"token": tokenA, "env": more})
+	if owners := g.registry.Owners(); len(owners) != 1 || len(owners[0].Env) != 2 {
+		t.Error("a refused update changed the environment")
+	}
+}

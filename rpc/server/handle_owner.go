@@ -9,6 +9,22 @@ import (
 // maxText bounds each name and title that a host gives.
 const maxText = 4096
 
+// maxEnv bounds an owner's environment, in bytes: what the daemon keeps of each
+// owner must be bounded, and a command could not be started with more anyway.
+const maxEnv = 2 << 20
+
+// checkEnv counts as the system does: names, values, and two bytes for each.
+func checkEnv(env map[string]string) error {
+	total := 0
+	for name, value := range env {
+		total += len(name) + len(value) + 2
+	}
+	if total > maxEnv {
+		return rpc.Errorf(rpc.CodeInvalidParams, `invalid params: "env" has %d bytes, at most %d; leave out what commands do not need`, total, maxEnv)
+	}
+	return nil
+}
+
 // Pending rings the bell (registry.Host). A host that is slow hears the newest
 // count only.
 func (c *conn) Pending(owner registry.Handle, count int, lane string) {
@@ -26,6 +42,9 @@ func ownerRegister(c *call, p rpc.OwnerRegister) (any, error) {
 		return nil, err
 	}
 	if err := checkOwner(token, p.Agent, p.Session, p.Title, p.Cwd); err != nil {
+		return nil, err
+	}
+	if err := checkEnv(p.Env); err != nil {
 		return nil, err
 	}
 	at := scope.Root
@@ -101,6 +120,9 @@ func ownerAbort(c *call, p rpc.As) (any, error) {
 func ownerUpdate(c *call, p rpc.OwnerUpdate) (any, error) {
 	handle, err := c.owner(p.As)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkEnv(p.Env); err != nil {
 		return nil, err
 	}
 	change := registry.OwnerChange{Title: p.Title, Cwd: p.Cwd, Env: p.Env, Note: p.Note}
