@@ -42,14 +42,14 @@ type Registry struct {
 	// cancels); it ends with Shutdown's drain.
 	life context.Context
 	end  context.CancelFunc
-	wg   sync.WaitGroup // the timer's goroutine, for which Close waits
+	wg   sync.WaitGroup // the timer's goroutine and those that remove; Close waits for them
 
 	// mu guards everything below, and the fields of record, owner, waiter and
 	// Subscription.
 	mu sync.Mutex
 
 	producers map[string]Producer
-	rows      map[Row]*record    // every record, those without an id too
+	rows      map[Row]*record    // every record, those without an id too, and starts whose owner is disposed
 	ids       map[string]*record // those with an id
 	live      map[Row]*record    // with an id and not terminal
 	finished  int                // terminal ones

@@ -17,7 +17,7 @@ func (r *Registry) Settle(row Row, o Outcome) {
 		return
 	}
 	if rec.failing {
-		r.dropStartLocked(rec)
+		r.abandonedLocked(rec)
 		return
 	}
 	if rec.Starting {
