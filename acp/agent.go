@@ -75,7 +75,7 @@ func (p *proxy) agentAnswer(line []byte, e wire.Envelope) {
 		delete(p.requests, key)
 		p.agentSays(line, e)
 		p.toEditor("", line)
-	case r.session == nil:
+	case r.session == nil && !r.ends():
 		delete(p.requests, key)
 		p.toEditor("", line)
 	case r.ref != 0:
@@ -86,16 +86,24 @@ func (p *proxy) agentAnswer(line []byte, e wire.Envelope) {
 	}
 }
 
+// maxAgain bounds the further answers to one prompt that wait behind the first.
+const maxAgain = 16
+
 // promptAnswer gives the machine the answer to a prompt of the editor, which
 // says when it goes on.
 func (p *proxy) promptAnswer(r *request, line []byte, e wire.Envelope) {
 	k := p.kept[r.ref]
-	if k == nil || k.answer != nil {
+	switch {
+	case k == nil || k.answer != nil && len(k.again) >= maxAgain:
 		p.toEditor("", line) // it answered twice: as it would be without us
+		return
+	case k.answer != nil:
+		k.again = append(k.again, line)
+		p.trace.line(fromAgent, markHeld, line)
 		return
 	}
 	k.answer = line
-	result := p.resultOf(line, e)
+	result := p.pastResult(line, p.resultOf(line, e))
 	p.turnOver(r.session, result)
 	p.step(r.session, turn.Answered{Ref: r.ref, Result: result})
 	p.traceHeld(fromAgent, r.ref, line)

@@ -3,6 +3,7 @@ package acp
 import (
 	"encoding/json"
 	"strings"
+	"time"
 
 	"sidetask/acp/internal/turn"
 	"sidetask/acp/internal/wire"
@@ -20,8 +21,10 @@ type card struct {
 	args    json.RawMessage
 	title   []byte // as JSON; nil while the arguments are not known, or bad
 	kind    []byte
-	over    bool // completed or failed
-	matched bool // owner/resolve has given it a call
+	status  string
+	shown   time.Time // when its arguments, or that it is in progress, were first shown
+	over    bool      // completed or failed
+	matched bool      // owner/resolve has given it a call
 }
 
 // cards are those of a session, by toolCallId.
@@ -108,8 +111,13 @@ func (p *proxy) card(s *session, line []byte, call wire.Span, asking bool) []byt
 		c = &card{id: id, tool: tool, over: s.loading > 0} // a replay shows old ones
 		s.cards.add(c)
 	}
-	c.learn(line, call)
 	status := wire.Text(line, call, "status")
+	if c.learn(line, call) || status == "in_progress" && c.status != status {
+		c.shown = time.Now()
+	}
+	if status != "" {
+		c.status = status
+	}
 	c.over = c.over || status == "completed" || status == "failed"
 	if s.loading == 0 {
 		p.cardShown(s, c)
@@ -140,18 +148,20 @@ func (cs *cards) add(c *card) {
 	cs.order = append(cs.order, c.id)
 }
 
-// learn takes the arguments of the call from what is shown of it.
-func (c *card) learn(line []byte, call wire.Span) {
+// learn takes the arguments of the call from what is shown of it, and says
+// whether they are new.
+func (c *card) learn(line []byte, call wire.Span) bool {
 	args, ok := argumentsOf(line, call)
 	if !ok || string(args) == string(c.args) {
-		return
+		return false
 	}
 	shown, ok := render.CardOf(c.tool, args)
 	if !ok {
-		return
+		return false
 	}
 	c.args = append(json.RawMessage(nil), args...)
 	c.title, c.kind = wire.Quote(shown.Title), wire.Quote(shown.Kind)
+	return true
 }
 
 // argumentsOf finds the arguments: in rawInput, or as text in content, as gemini

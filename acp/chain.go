@@ -53,11 +53,18 @@ func (p *proxy) chainLine(line []byte, e wire.Envelope) {
 		p.trace.line(fromEditor, "", line)
 		p.fromClient(line, e)
 	case plain == methodSuccessor:
-		if inner := unwrap(line, e); inner != nil {
+		inner := unwrap(line, e)
+		switch {
+		case inner != nil:
 			if e.Request() && len(c.up) < maxOpen {
 				c.up[wire.Key(e.ID.Of(line))] = true
 			}
 			p.agentLine(inner)
+		case e.Request():
+			p.drop(fromEditor, line)
+			p.answerError(e.ID.Of(line), -32602, method+" needs params with the method of a message")
+		default:
+			p.drop(fromEditor, line)
 		}
 	case method == methodCancelReq && c.up[wire.Key([]byte(rawAt(line, e.Params, "requestId")))]:
 		p.agentLine(line)
@@ -119,7 +126,7 @@ func (c *chain) wrap(line []byte) []byte {
 // for this hop only.
 func unwrap(line []byte, e wire.Envelope) []byte {
 	method, ok := wire.Get(line, e.Params, "method")
-	if !ok {
+	if !ok || line[method.From] != '"' {
 		return nil
 	}
 	var out bytes.Buffer

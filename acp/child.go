@@ -53,7 +53,7 @@ func startChild(argv []string, err io.Writer) (*child, error) {
 		_, _ = inWrite.Close(), outRead.Close()
 		return nil, startError(argv[0], e)
 	}
-	c.tree, c.wait = &tree{pid: c.cmd.Process.Pid}, c.waitProcess
+	c.tree, c.wait = &tree{pid: c.cmd.Process.Pid, find: descendants}, c.waitProcess
 	return c, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"sync"
 
 	"sidetask/acp/internal/turn"
@@ -12,9 +13,10 @@ import (
 
 // link is what is known of the daemon.
 type link struct {
-	up      bool // owners are registered and calls go out
-	awaited bool // somebody waits to say that there is none
-	number  int  // of the connection
+	up      bool   // owners are registered and calls go out
+	awaited bool   // somebody waits to say that there is none
+	why     string // what was said of that
+	number  int    // of the connection
 	peer    rpc.Peer
 	pending map[string]bool // bells of handles not known yet
 }
@@ -58,9 +60,11 @@ func (p *proxy) needDaemon() {
 		err := p.daemon.Await(ctx)
 		p.post(func() {
 			p.link.awaited = false
-			if err != nil {
-				p.logf("no daemon, so no background tasks yet; the agent works on without: %s", explained(err))
+			if err == nil || explained(err) == p.link.why { // each session would say it again
+				return
 			}
+			p.link.why = explained(err)
+			p.logf("no daemon, so no background tasks yet; the agent works on without: %s", p.link.why)
 		})
 	})
 }
@@ -111,6 +115,33 @@ func (p *proxy) configure(set rpc.ACPSettings) {
 	}
 }
 
+// reread takes the [acp] settings after the configuration has changed.
+func (p *proxy) reread(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	var got rpc.ConfigGetResult
+	if err := p.daemon.Call(ctx, rpc.MethodConfigGet, rpc.Empty{}, &got); err != nil {
+		return // those in force stay; a new connection says them again
+	}
+	table := map[string]json.RawMessage{}
+	for _, s := range got.Settings {
+		if key, ok := strings.CutPrefix(s.Key, "acp."); ok {
+			table[key] = s.Value
+		}
+	}
+	var set rpc.ACPSettings
+	raw, err := json.Marshal(table)
+	if err != nil || json.Unmarshal(raw, &set) != nil {
+		return
+	}
+	p.post(func() {
+		p.configure(set)
+		for _, s := range p.allSessions() {
+			p.note(s)
+		}
+	})
+}
+
 // handle takes the daemon's notifications and requests.
 func (p *proxy) handle(ctx context.Context, method string, params json.RawMessage) (any, error) {
 	switch method {
@@ -119,6 +150,9 @@ func (p *proxy) handle(ctx context.Context, method string, params json.RawMessag
 		if json.Unmarshal(params, &n) == nil {
 			p.post(func() { p.rung(n.Owner) })
 		}
+		return nil, nil
+	case rpc.NotifyConfigChanged:
+		p.post(func() { p.background.start(p.reread) })
 		return nil, nil
 	case rpc.NotifyOwnerLost:
 		var n rpc.OwnerLost

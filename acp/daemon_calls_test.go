@@ -20,9 +20,10 @@ func (c direct) Call(ctx context.Context, method string, params, result any) err
 func (d *fakeDaemon) Call(ctx context.Context, method string, params, result any) error {
 	for {
 		d.mu.Lock()
-		up, changed := d.up, d.changed
+		up, changed, known := d.up, d.changed, d.known
 		d.mu.Unlock()
 		if up {
+			<-known
 			return d.answer(ctx, method, params, result)
 		}
 		select {
@@ -79,6 +80,15 @@ func (d *fakeDaemon) act(method string, raw []byte) (any, error) {
 		}
 		o.session = p.Session
 		return rpc.OwnerBound{Owner: o.handle, Pending: len(o.waiting)}, nil
+	case rpc.MethodConfigGet:
+		raw, _ := json.Marshal(d.acp)
+		table := map[string]json.RawMessage{}
+		_ = json.Unmarshal(raw, &table)
+		got := rpc.ConfigGetResult{Settings: []rpc.Setting{{Key: "daemon.idleExitMs", Value: []byte("1")}}}
+		for key, value := range table {
+			got.Settings = append(got.Settings, rpc.Setting{Key: "acp." + key, Value: value})
+		}
+		return got, nil
 	case rpc.MethodInboxClaim:
 		var p rpc.InboxClaim
 		_ = json.Unmarshal(raw, &p)

@@ -25,6 +25,7 @@ type fakeDaemon struct {
 	gone    chan struct{}      // closed when the connection has ended
 	release chan struct{}      // closed when calls that hang may go on
 	changed chan struct{}      // closed when up changes
+	known   chan struct{}      // closed when the owners are registered on the connection
 	owners  map[string]*fakeOwner
 	count   int
 	leases  int
@@ -50,14 +51,16 @@ func (d *fakeDaemon) connect(h Hooks) Daemon {
 	}
 	d.release = make(chan struct{})
 	if d.up {
-		d.open(make(chan struct{}))
+		d.open()
 	}
 	return d
 }
 
 // open makes a connection. Calls that wait for one go on when its owners are
-// registered, as with a keeper: then known is closed.
-func (d *fakeDaemon) open(known chan struct{}) {
+// registered, as with a keeper.
+func (d *fakeDaemon) open() {
+	known := make(chan struct{})
+	d.known = known
 	ctx, cancel := context.WithCancel(context.Background())
 	d.life, d.gone = cancel, make(chan struct{})
 	d.answers.Go(func() {
@@ -105,13 +108,13 @@ func (d *fakeDaemon) take() string {
 	defer d.mu.Unlock()
 	out := d.log.String()
 	d.log.Reset()
-	// An abort and the answer of a resolve go out beside the other calls: where
-	// they show must not depend on which goroutine ran first.
+	// An abort, a dispose and the answer of a resolve go out beside the other
+	// calls: where they show must not depend on which goroutine ran first.
 	rank := func(line string) int {
 		switch {
 		case strings.HasPrefix(line, rpc.MethodOwnerAbort):
 			return 0
-		case strings.HasPrefix(line, rpc.MethodOwnerResolve):
+		case strings.HasPrefix(line, rpc.MethodOwnerResolve), strings.HasPrefix(line, rpc.MethodOwnerDispose):
 			return 2
 		}
 		return 1
@@ -131,6 +134,7 @@ func (d *fakeDaemon) take() string {
 //	lost SESSION  another proxy has taken this session
 //	budget N      wakes left
 //	acp JSON      the [acp] settings, for registrations from here on
+//	config JSON   the same, in force at once
 //	refuse TEXT   register and bind are answered with this error
 //	resolve SESSION NAME ARGUMENTS META
 func (d *fakeDaemon) do(line string) {
@@ -158,12 +162,10 @@ func (d *fakeDaemon) do(line string) {
 		d.answers.Go(d.hooks.Lost)
 	case "up":
 		d.up = true
-		known := d.changed
+		close(d.changed)
 		d.changed = make(chan struct{})
 		if d.hooks.Connected != nil {
-			d.open(known)
-		} else {
-			close(known)
+			d.open()
 		}
 	case "lost":
 		d.tell(rpc.NotifyOwnerLost, rpc.OwnerLost{Owner: d.of(rest).handle})
@@ -173,6 +175,11 @@ func (d *fakeDaemon) do(line string) {
 		d.acp = &rpc.ACPSettings{}
 		*d.acp = DefaultSettings()
 		_ = json.Unmarshal([]byte(rest), d.acp)
+	case "config":
+		d.acp = &rpc.ACPSettings{}
+		*d.acp = DefaultSettings()
+		_ = json.Unmarshal([]byte(rest), d.acp)
+		d.tell(rpc.NotifyConfigChanged, rpc.ConfigChanged{})
 	case "refuse":
 		d.refuse = rpc.Errorf(rpc.CodeUnauthorized, "%s", rest)
 	case "resolve":

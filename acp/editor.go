@@ -105,6 +105,7 @@ func (p *proxy) clientRequest(line []byte, e wire.Envelope, method string) {
 		p.openSession(r, line, e)
 	case methodClose, methodDelete:
 		r.session = p.sessionOf(line, e)
+		r.asked = wire.Text(line, e.Params, "sessionId")
 		p.inTurn(r, line, e, "")
 	case methodPrompt:
 		s := p.sessionOf(line, e)
@@ -115,6 +116,7 @@ func (p *proxy) clientRequest(line []byte, e wire.Envelope, method string) {
 		r.session = s
 		r.ref = p.keep(&keptLine{line: line, env: e, session: s, id: key})
 		p.step(s, turn.Prompt{Ref: r.ref, Slash: slash(line, e)})
+		p.bound(r.ref)
 		p.traceHeld(fromEditor, r.ref, line)
 	case methodCancel:
 		p.toAgent("", line)
@@ -124,46 +126,6 @@ func (p *proxy) clientRequest(line []byte, e wire.Envelope, method string) {
 	default:
 		p.inTurn(r, line, e, "")
 	}
-}
-
-// inTurn sends a message of a session in its order: behind a prompt that waits.
-// r is nil for a notification.
-func (p *proxy) inTurn(r *request, line []byte, e wire.Envelope, mark string) {
-	s := p.sessionOf(line, e)
-	if s == nil {
-		p.toAgent(mark, line)
-		return
-	}
-	k := &keptLine{line: line, env: e, session: s, mark: mark}
-	ref := p.keep(k)
-	if r != nil {
-		k.id, r.held = wire.Key(r.id), ref
-	}
-	p.step(s, turn.Other{Ref: ref})
-	p.traceHeld(fromEditor, ref, line)
-}
-
-// traceHeld notes that a message has not gone on yet.
-func (p *proxy) traceHeld(dir string, ref turn.Ref, line []byte) {
-	if k := p.kept[ref]; k != nil && (k.line != nil || k.answer != nil) {
-		p.trace.line(dir, markHeld, line)
-	}
-}
-
-// keep puts a message aside until the machine lets it go.
-func (p *proxy) keep(k *keptLine) turn.Ref {
-	p.lastRef++
-	p.kept[p.lastRef] = k
-	k.size = p.gaps.Size(k.line)
-	p.keptBytes += k.size
-	return p.lastRef
-}
-
-// unkeep forgets the line; the answer may still be to come.
-func (p *proxy) unkeep(k *keptLine) {
-	p.keptBytes -= k.size
-	p.gaps.Forget(k.line) // what was sent is gone from there already
-	k.line, k.size = nil, 0
 }
 
 // sessionOf finds the session that params.sessionId names.

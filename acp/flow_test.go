@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -17,12 +18,19 @@ func TestTrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBenchWith(t, func(o *Options) { o.Trace = trace })
 		for _, line := range strings.Split(`E> {"jsonrpc":"2.0","id":9,"method":"authenticate","params":{"methodId":"key","_meta":{"apiKey":"SECRET-1"}}}
-E> {"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[{"name":"a","command":"a","args":[],"env":[{"name":"K","value":"SECRET-2"}]},{"name":"b","type":"http","url":"u","headers":[{"name":"Authorization","value":"SECRET-3"}]},{"name":"c","env":{"K":"SECRET-4"}}]}}
+E> {"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[{"name":"a","command":"a","args":[],"env":[{"name":"K","value":"SECRET-2"}]},{"name":"b","type":"http","url":"http://me:SECRET-5@host/SECRET-6?k=SECRET-7","args":["--key","SECRET-8"],"headers":[{"name":"Authorization","value":"SECRET-3"}]},{"name":"c","env":{"K":"SECRET-4"}}]}}
 A> {"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}
 wait 3s
 D> notice background task bash-1 finished
 E> {"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"hi"}]}}
-A> not json
+A> not json but SECRET-9
+E> {"jsonrpc":"2.0","id":12,"method":"session/new","params":{"cwd":"/w","mcpServers":[{"name":"o","env":[{"name":"K","value":"SECRET-A"}]}]}} x
+E> {"jsonrpc":"2.0","id":13,"method":"session\/load","params":{"sessionId":"t","mcp\u0053ervers":[{"name":"o","\u0065nv":[{"name":"K","value":"SECRET-B"}]}]}}
+E> {"jsonrpc":"2.0","id":14,"method":"auth\u0065nticate","params":{"k":"SECRET-C"}}
+E> {"jsonrpc":"2.0","id":15,"method":"providers/set","params":{"id":"main","headers":{"Authorization":"SECRET-D"},"apiKey":"SECRET-E"}}
+E> {"jsonrpc":"2.0","id":17,"method":"session/load","params":{"sessionId":"t","mcpServers":[{"name":"o","env":[{"name":"K","value":"SECRET-G"}]},]}}
+E> {"jsonrpc":"2.0","id":18,"method":"session/load","params":{"sessionId":"t","mcpServers":[{"name":"o","env":[{"name":"K","value":"SECRET-H"}],}]}}
+E> {"jsonrpc":"2.0","id":16,"method":"proxy/successor","params":{"method":"authenticate","params":{"k":"SECRET-F"}}}
 A> {"jsonrpc":"2.0","id":"own-1","result":{"stopReason":"end_turn"}}
 A> {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call","toolCallId":"t","title":"sidetask_task_list","rawInput":{}}}}`, "\n") {
 			b.input(line)
@@ -32,9 +40,12 @@ A> {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update"
 		b.end()
 	})
 	all := trace.take()
-	for _, secret := range []string{"SECRET-1", "SECRET-2", "SECRET-3", "SECRET-4"} {
-		if strings.Contains(all, secret) {
-			t.Errorf("%s is in the trace", secret)
+	if secrets := regexp.MustCompile(`SECRET-.`).FindAllString(all, -1); len(secrets) > 0 {
+		t.Errorf("%q are in the trace", secrets)
+	}
+	for _, plain := range []string{`host/***`, `\"K\"`, `\"hi\"`, `authenticate`} {
+		if !strings.Contains(all, plain) {
+			t.Errorf("%s is not in the trace", plain)
 		}
 	}
 	if tokenRE.MatchString(all) {
@@ -43,7 +54,7 @@ A> {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update"
 	marks := map[string]int{}
 	for line := range strings.Lines(all) {
 		var rec traced
-		if err := json.Unmarshal([]byte(line), &rec); err != nil || rec.At == "" || rec.Line == "" {
+		if err := json.Unmarshal([]byte(line), &rec); err != nil || rec.At == "" || rec.Line == "" && rec.Size == 0 {
 			t.Fatalf("%s: %v", line, err)
 		}
 		marks[rec.Dir+" "+rec.Mark]++
@@ -167,5 +178,49 @@ func TestUnreadStderr(t *testing.T) {
 		_ = agent.Close()
 		<-done // though the noise is still unread
 		_ = unread.Close()
+	})
+}
+
+// What waits behind a wake is bounded, by refusing what is too much: a cancel of
+// the editor always gets through, and memory stays bounded.
+func TestMuchWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, false)
+		for _, line := range strings.Split(`E> {"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}
+A> {"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}
+wait 3s
+D> notice background task bash-1 finished`, "\n") {
+			b.input(line)
+			synctest.Wait()
+		}
+		b.output()
+		half := strings.Repeat("x", keptLimit/2)
+		for _, line := range []string{
+			`E> {"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"` + half + `"}]}}`,
+			`E> {"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"` + half + `"}]}}`,
+			`E> {"jsonrpc":"2.0","id":4,"method":"session/x","params":{"sessionId":"s","text":"` + half + `"}}`,
+			`E> {"jsonrpc":"2.0","method":"session/y","params":{"sessionId":"s","text":"` + half + `"}}`,
+		} {
+			b.input(line)
+			synctest.Wait()
+		}
+		if got := b.toAg.take(); len(got) < len(half) || strings.Contains(got, "session/prompt") || strings.Contains(got, "session/x") {
+			t.Errorf("the agent got %d bytes, want the notification only", len(got))
+		}
+		got := b.toEd.take()
+		for _, id := range []string{`"id":3`, `"id":4`} {
+			if !strings.Contains(got, id+`,"error":{"code":-32603,"message":"sidetask: more than 64 MiB wait`) {
+				t.Errorf("no refusal of %s: %.300s", id, got)
+			}
+		}
+		b.input(`E> {"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s"}}`)
+		synctest.Wait()
+		if got := b.toAg.take(); !strings.Contains(got, "session/cancel") {
+			t.Errorf("the agent got %.100q, want the cancel", got)
+		}
+		if got := b.toEd.take(); !strings.Contains(got, `"id":2,"result":{"stopReason":"cancelled"}`) {
+			t.Errorf("the editor got %.100q, want the first prompt cancelled", got)
+		}
+		b.end()
 	})
 }

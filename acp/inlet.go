@@ -1,8 +1,6 @@
 package acp
 
 import (
-	"bytes"
-
 	"sidetask/acp/internal/wire"
 )
 
@@ -18,7 +16,7 @@ type inlet struct {
 	batches chan batch
 	rest    []wire.Line // of the last batch, while the loop pauses
 	eof     bool
-	skip    bool // the line at hand, in pieces, goes to stderr
+	long    streamed
 
 	// After a long line the reader waits here until that has been written, so
 	// that no second one is in memory.
@@ -100,12 +98,12 @@ func (p *proxy) arrived(in *inlet, b batch) {
 }
 
 // mayReadEditor: what the editor says becomes lines to the agent, lines that
-// wait here, and (little) answers of ours.
+// wait here (see [proxy.bound]), and (little) answers of ours.
 func (p *proxy) mayReadEditor() bool {
 	if p.chain != nil && (p.editor.full() || p.holdAgent > 0) {
 		return false
 	}
-	return !p.agent.full() && p.keptBytes < keptLimit
+	return !p.agent.full()
 }
 
 // mayReadAgent: what the agent says becomes lines to the editor.
@@ -113,13 +111,11 @@ func (p *proxy) mayReadAgent() bool {
 	return !p.editor.full() && p.holdAgent == 0
 }
 
-// keptLimit bounds what waits here behind turns of ours.
-const keptLimit = 64 << 20
-
 // takeEditor works off what the editor sent.
 func (p *proxy) takeEditor(b batch) {
 	in := p.fromEditor
 	p.arrived(in, b)
+	p.lookSoon()
 	p.resumeEditor()
 	if b.err != nil {
 		in.eof = true
@@ -153,6 +149,7 @@ func (p *proxy) resumeEditor() {
 func (p *proxy) takeAgent(b batch) {
 	in := p.fromAgent
 	p.arrived(in, b)
+	p.lookSoon()
 	p.resumeAgent()
 	if b.err != nil {
 		in.eof = true
@@ -185,22 +182,5 @@ func (p *proxy) resumeAgent() {
 	}
 	if len(in.rest) == 0 {
 		in.rest = nil
-	}
-}
-
-// agentPiece passes on a piece of a line that is too long to be looked at.
-func (p *proxy) agentPiece(l wire.Line) {
-	first := !p.editor.streaming && !p.fromAgent.skip
-	if first && !wire.Opens(l.Bytes) {
-		p.fromAgent.skip = true
-	}
-	if p.fromAgent.skip {
-		p.noise(l.Bytes)
-		p.fromAgent.skip = l.More
-		return
-	}
-	p.editor.piece(l)
-	if !l.More && !bytes.HasSuffix(l.Bytes, []byte{'\n'}) {
-		p.editor.line([]byte{'\n'}) // the agent has ended in the middle of it
 	}
 }

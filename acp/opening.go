@@ -2,7 +2,6 @@ package acp
 
 import (
 	"bytes"
-	"context"
 	"strconv"
 	"strings"
 	"time"
@@ -17,18 +16,18 @@ const (
 	bindPatience = 250 * time.Millisecond
 	// settleIn is how long the editor has to set a new session up before
 	// anything of ours comes for it.
-	settleIn = 100 * time.Millisecond
-	// disposeTime bounds owner/dispose, which waits for tasks to end.
-	disposeTime = 60 * time.Second
-	serverName  = "sidetask"
+	settleIn   = 100 * time.Millisecond
+	serverName = "sidetask"
 )
 
 // openSession puts our MCP server into a session request and makes its owner.
 func (p *proxy) openSession(r *request, line []byte, e wire.Envelope) {
+	p.lastSession++
 	s := &session{
-		fresh: r.method == methodNew || r.method == methodFork,
-		cwd:   wire.Text(line, e.Params, "cwd"),
-		token: randomHex(16), unsettled: map[string]rpc.InboxAck{}, acking: map[string]string{},
+		number: p.lastSession,
+		fresh:  r.method == methodNew || r.method == methodFork,
+		cwd:    wire.Text(line, e.Params, "cwd"),
+		token:  randomHex(16), unsettled: map[string]rpc.InboxAck{}, acking: map[string]string{},
 		machine: turn.New(p.machineSettings()),
 	}
 	edit, name, ok := p.entry(line, e, s.token)
@@ -109,10 +108,14 @@ func (p *proxy) entryBytes(name, token string) []byte {
 // sessionAnswer takes the answer to session/new, load, resume, fork, close and delete.
 func (p *proxy) sessionAnswer(r *request, line []byte, e wire.Envelope) {
 	s := r.session
-	if r.method == methodClose || r.method == methodDelete {
+	if r.ends() {
 		p.toEditor("", line)
-		if e.Error.Absent() {
+		switch {
+		case !e.Error.Absent():
+		case s != nil:
 			p.endSession(s)
+		default:
+			p.disposeOf(r)
 		}
 		return
 	}
@@ -155,7 +158,7 @@ func (p *proxy) loaded(r *request) {
 func (p *proxy) notOpened(s *session, asked string) {
 	if p.sessions[asked] == s {
 		delete(p.sessions, asked)
-		for next := range p.opening {
+		for _, next := range p.allSessions() {
 			if next.into != s {
 				continue
 			}
@@ -164,6 +167,10 @@ func (p *proxy) notOpened(s *session, asked string) {
 			} else {
 				next.into, next.id = nil, asked
 				p.sessions[asked] = next
+				if next.named { // its answer has gone out
+					delete(p.opening, next)
+					p.after(settleIn, func() { p.step(next, turn.Ready{}) })
+				}
 			}
 			p.sync(next)
 		}
@@ -226,29 +233,6 @@ func (p *proxy) letGo(s *session) {
 	if s.onBind != nil {
 		s.onBind()
 	}
-}
-
-// endSession forgets a session that was closed, with its owner and tasks.
-func (p *proxy) endSession(s *session) {
-	if p.sessions[s.id] == s {
-		delete(p.sessions, s.id)
-	}
-	p.step(s, turn.Gone{})
-	p.dispose(s, "session closed")
-}
-
-// dispose ends a session's owner.
-func (p *proxy) dispose(s *session, reason string) {
-	registered := s.registered || s.waiting
-	s.lost, s.bound, s.registered = true, false, false
-	if !registered || p.daemon == nil {
-		return
-	}
-	p.background.start(func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, disposeTime)
-		defer cancel()
-		_ = p.daemon.Call(ctx, rpc.MethodOwnerDispose, rpc.OwnerDispose{As: rpc.As{Token: s.token}, Reason: reason}, &rpc.OwnerDisposed{})
-	})
 }
 
 // environment makes the tasks' environment of KEY=value. Ours is not theirs.

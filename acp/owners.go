@@ -31,6 +31,11 @@ func (p *proxy) connected(ctx context.Context, c Caller, peer rpc.Peer) error {
 		return context.Canceled
 	}
 	<-taken
+	// Before the registrations, whose answers have the settings at hand.
+	err := c.Call(ctx, rpc.MethodConfigSubscribe, rpc.Empty{}, &rpc.ConfigChanged{})
+	if !answered(err) {
+		return err
+	}
 	for _, r := range regs {
 		r.err = c.Call(ctx, rpc.MethodOwnerRegister, r.register, &r.got)
 		if !answered(r.err) {
@@ -38,7 +43,7 @@ func (p *proxy) connected(ctx context.Context, c Caller, peer rpc.Peer) error {
 		}
 	}
 	p.post(func() {
-		p.link.up = true
+		p.link.up, p.link.why = true, ""
 		for _, r := range regs {
 			p.registered(r.s, r.register.Session != "", r.got, r.err)
 		}
@@ -59,7 +64,7 @@ func (p *proxy) registrations() (regs []*registration) {
 	return regs
 }
 
-// allSessions are those named and those whose request is open.
+// allSessions are those named and those whose request is open, in the order they came.
 func (p *proxy) allSessions() []*session {
 	all := slices.Collect(maps.Keys(p.opening))
 	for _, s := range p.sessions {
@@ -67,6 +72,7 @@ func (p *proxy) allSessions() []*session {
 			all = append(all, s)
 		}
 	}
+	slices.SortFunc(all, func(a, b *session) int { return a.number - b.number })
 	return all
 }
 
@@ -111,7 +117,7 @@ func (p *proxy) sync(s *session) {
 		s.waiting = true
 		params := rpc.OwnerBind{Token: s.token, Session: s.id, Agent: p.agentName, Fresh: s.fresh, Takeover: !s.fresh}
 		var got rpc.OwnerBound
-		p.call(s, &call{method: rpc.MethodOwnerBind, params: params, result: &got, then: func(err error) {
+		p.call(s.self(), &call{method: rpc.MethodOwnerBind, params: params, result: &got, then: func(err error) {
 			if number == p.link.number {
 				p.bindDone(s, got, err)
 			}
@@ -150,6 +156,15 @@ func (p *proxy) bindDone(s *session, got rpc.OwnerBound, err error) {
 	p.nowBound(s.self(), got.Pending)
 }
 
+// syncNext binds the tokens that later loads of a session have brought.
+func (p *proxy) syncNext(s *session) {
+	for _, next := range p.allSessions() {
+		if next.into == s {
+			p.sync(next)
+		}
+	}
+}
+
 func (p *proxy) nowBound(s *session, pending int) {
 	s.bound, s.everBound = true, true
 	p.letGo(s)
@@ -159,11 +174,7 @@ func (p *proxy) nowBound(s *session, pending int) {
 	for lease := range s.unsettled {
 		p.settleNow(s, lease)
 	}
-	for next := range p.opening {
-		if next.into == s {
-			p.sync(next)
-		}
-	}
+	p.syncNext(s)
 	if pending > 0 || p.link.pending[s.owner] {
 		delete(p.link.pending, s.owner)
 		p.step(s, turn.Bell{})
@@ -188,9 +199,5 @@ func (p *proxy) refusedOwner(s *session, err error) {
 		return
 	}
 	p.step(s, turn.Gone{})
-	for next := range p.opening {
-		if next.into == s {
-			p.sync(next)
-		}
-	}
+	p.syncNext(s)
 }

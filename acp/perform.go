@@ -3,6 +3,7 @@ package acp
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"time"
 
 	"sidetask/acp/internal/turn"
@@ -63,7 +64,9 @@ func (p *proxy) forward(a turn.Forward) {
 	}
 	if r != nil && r.held == a.Ref {
 		r.held = 0
-		p.loads(r)
+		if !r.ends() {
+			p.loads(r)
+		}
 	}
 }
 
@@ -90,7 +93,7 @@ func (p *proxy) relay(a turn.Relay) {
 		return
 	}
 	line, mark := k.answer, ""
-	if a.Cancelled {
+	if a.Cancelled && !p.isPast(line) {
 		if e, ok := wire.Scan(line); ok {
 			if edits := wire.Set(line, e.Result, wire.Member{Name: "stopReason", Value: []byte(`"cancelled"`)}); edits != nil {
 				line, mark = wire.Splice(line, edits...), markChanged
@@ -99,6 +102,9 @@ func (p *proxy) relay(a turn.Relay) {
 	}
 	p.forget(a.Ref, k)
 	p.toEditor(mark, line)
+	for _, more := range k.again {
+		p.toEditor("", more)
+	}
 }
 
 // refuse answers a request that was cancelled before it went to the agent. Only
@@ -113,6 +119,14 @@ func (p *proxy) refuse(ref turn.Ref) {
 	body := `"result":{"stopReason":"cancelled"}`
 	if p.version >= 2 || waited {
 		body = `"error":{"code":-32800,"message":"Request cancelled"}`
+	}
+	if k.tooMuch {
+		body = fmt.Sprintf(`"error":{"code":-32603,"message":"sidetask: more than %d MiB wait for the end of a turn that a background task began; cancel it, or send this again later"}`, keptLimit>>20)
+	}
+	if k.env.ID.Absent() { // a notification: nobody could be told that it is gone
+		p.toAgent(k.mark, k.line)
+		p.forget(ref, k)
+		return
 	}
 	id := k.env.ID.Of(k.line)
 	p.toEditor(markAdded, []byte(`{"jsonrpc":"2.0","id":`+string(id)+`,`+body+"}\n"))
@@ -142,67 +156,6 @@ func (p *proxy) denyPermissions(s *session) {
 			p.toAgent(markAdded, []byte(`{"jsonrpc":"2.0","id":`+string(a.id)+`,"result":{"outcome":{"outcome":"cancelled"}}}`+"\n"))
 		}
 	}
-}
-
-// claim asks the daemon for a session's notices. Without a daemon the answer is
-// none, at once.
-func (p *proxy) claim(s *session, a turn.Claim) {
-	spoke := a.Reason == turn.ForUser
-	if !s.bound {
-		s.spoke = s.spoke || spoke
-		p.step(s, turn.Claimed{ID: a.ID})
-		return
-	}
-	params := rpc.InboxClaim{As: rpc.As{Token: s.token}, Reason: a.Reason}
-	if !a.Take {
-		params.Take = new(bool)
-	}
-	var got rpc.InboxClaimed
-	p.call(s, &call{method: rpc.MethodInboxClaim, params: params, result: &got, then: func(err error) {
-		s.spoke = s.spoke || spoke && !answered(err)
-		done := turn.Claimed{ID: a.ID}
-		if err == nil {
-			done.Lease = got.Lease
-			for _, n := range got.Notices {
-				done.Notices = append(done.Notices, n.Text)
-			}
-		}
-		p.step(s, done)
-	}})
-}
-
-// userSpoke tells the daemon that the user spoke while it was away, which
-// restores the budget of wakes.
-func (p *proxy) userSpoke(s *session) {
-	if !s.spoke {
-		return
-	}
-	s.spoke = false
-	params := rpc.InboxClaim{As: rpc.As{Token: s.token}, Reason: turn.ForUser, Take: new(bool)}
-	p.call(s, &call{method: rpc.MethodInboxClaim, params: params, result: &rpc.InboxClaimed{}, then: func(err error) {
-		s.spoke = s.spoke || !answered(err)
-	}})
-}
-
-// settle acknowledges or releases a lease. What a lost daemon did not hear is
-// said again to the next one.
-func (p *proxy) settle(s *session, method string, params rpc.InboxAck) {
-	s.unsettled[params.Lease] = params
-	s.acking[params.Lease] = method
-	if s.bound {
-		p.settleNow(s, params.Lease)
-	}
-}
-
-func (p *proxy) settleNow(s *session, lease string) {
-	params := s.unsettled[lease]
-	params.Token = s.token // which may be another than when it was noted
-	p.call(s, &call{method: s.acking[lease], params: params, result: &rpc.Empty{}, then: func(err error) {
-		if answered(err) {
-			delete(s.unsettled, lease)
-			delete(s.acking, lease)
-		}
-	}})
 }
 
 // abort ends the waits of a session's owner, past whatever else is being asked.

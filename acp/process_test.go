@@ -39,6 +39,14 @@ func TestHelperAgent(t *testing.T) {
 		}
 		_, _ = io.Copy(os.Stdout, os.Stdin)
 		os.Exit(6)
+	case "leaves": // something in a session of its own, at the end of its stdin
+		pid, err := spawn([]string{"setsid", "sleep", "600"})
+		if err != nil {
+			os.Exit(9)
+		}
+		fmt.Println(pid)
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(3)
 	case "half":
 		fmt.Print(`{"jsonrpc":"2.0","meth`)
 		os.Exit(0)

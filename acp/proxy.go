@@ -45,7 +45,9 @@ type proxy struct {
 	own                   map[string]ownPrompt // our prompts at the agent, by id
 	asked                 map[string]*asked    // the agent's open requests for permission, by id
 	kept                  map[turn.Ref]*keptLine
+	past                  map[*byte]bool // short forms of answers that the editor has, by their first byte
 	lastRef               turn.Ref
+	lastSession           int
 	keptBytes             int
 	daemon                Daemon
 	link                  link
@@ -67,8 +69,8 @@ type request struct {
 	session *session
 	ref     turn.Ref // of a prompt
 	held    turn.Ref // of any other message that waits here behind a prompt
-	asked   string   // the session that load or resume names
-	loads   *session // while the agent is at that
+	asked   string   // the session that load, resume, close or delete names
+	loads   *session // while the agent is at a load or resume
 }
 
 // ownPrompt is a prompt of ours at the agent.
@@ -90,10 +92,12 @@ type keptLine struct {
 	line    []byte
 	env     wire.Envelope
 	session *session
-	mark    string // for the trace, when it goes on
-	size    int    // of line
-	id      string // key of the request
-	answer  []byte // the agent's, held
+	mark    string   // for the trace, when it goes on
+	size    int      // of line
+	id      string   // key of the request
+	answer  []byte   // the agent's, held
+	again   [][]byte // more answers to it: they stay behind
+	tooMuch bool     // it is refused, for want of room
 }
 
 func newProxy(o Options) *proxy {
@@ -105,7 +109,7 @@ func newProxy(o Options) *proxy {
 		marks: marks, gaps: gaps, editor: newOutlet(gaps), agent: newOutlet(gaps),
 		settings: DefaultSettings(), show: showAgent, version: 1,
 		sessions: map[string]*session{}, opening: map[*session]bool{}, requests: map[string]*request{},
-		own: map[string]ownPrompt{}, asked: map[string]*asked{}, kept: map[turn.Ref]*keptLine{},
+		own: map[string]ownPrompt{}, asked: map[string]*asked{}, kept: map[turn.Ref]*keptLine{}, past: map[*byte]bool{},
 	}
 	if p.o.Scope == "" {
 		p.o.Scope = "/"
@@ -157,6 +161,10 @@ func (p *proxy) noise(b []byte) {
 
 // toEditor sends a line of ours to the editor.
 func (p *proxy) toEditor(mark string, line []byte) {
+	if p.isPast(line) {
+		delete(p.past, &line[0])
+		return
+	}
 	p.trace.line(toEditor, mark, line)
 	p.editor.line(line)
 }
@@ -178,6 +186,9 @@ func (p *proxy) toAgent(mark string, line []byte) {
 
 // drop notes a message that goes nowhere.
 func (p *proxy) drop(dir string, line []byte) {
+	if p.isPast(line) {
+		delete(p.past, &line[0])
+	}
 	p.trace.line(dir, markDropped, line)
 	p.gaps.Forget(line)
 }

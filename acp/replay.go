@@ -12,7 +12,8 @@ import (
 func (p *proxy) cut(text string) (rest, shown string, found bool) {
 	rest, found = render.CutFrame(text)
 	if found && p.show == showUser && rest == "" {
-		shown = strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(text, render.FrameFirst), render.FrameLast))
+		notices := strings.NewReplacer(render.FrameFirst, "", render.FrameLast, "\n").Replace(text)
+		shown = strings.Join(strings.FieldsFunc(notices, func(r rune) bool { return r == '\n' }), "\n")
 	}
 	return rest, shown, found
 }

@@ -116,7 +116,7 @@ func (p *proxy) byCard(q *resolve) bool {
 	var shown *card
 	for _, s := range p.neighbours(q.of) {
 		for _, c := range s.cards.byID {
-			if c.over || c.matched || c.tool != q.name || !bytes.Equal(compact(c.args), q.args) {
+			if !c.awaits() || c.tool != q.name || !bytes.Equal(compact(c.args), q.args) {
 				continue
 			}
 			if found != nil && found != s {
@@ -134,9 +134,15 @@ func (p *proxy) byCard(q *resolve) bool {
 	return true
 }
 
+// awaits reports whether a card may be that of a call at hand: it has just been
+// shown. An older one is of a call that has its owner, or never comes.
+func (c *card) awaits() bool {
+	return !c.over && !c.matched && c.args != nil && time.Since(c.shown) <= cardPatience
+}
+
 // cardShown lets a call go that waited for this card.
 func (p *proxy) cardShown(s *session, c *card) {
-	if c.over || c.matched || c.args == nil {
+	if !c.awaits() {
 		return
 	}
 	for _, q := range p.resolves {

@@ -78,6 +78,7 @@ func (p *proxy) start() (finish func()) {
 		p.fromAgent = newInlet()
 		stdout := newLastReader(c.stdout)
 		agent.Go(func() { p.fromAgent.readAll(wire.NewReader(stdout, p.marks, 'a'), p.ended) })
+		p.lookSoon()
 		agent.Go(func() { p.agent.writeAll(c.stdin, p.ended) })
 		agent.Go(func() {
 			code, status := c.wait()

@@ -10,6 +10,7 @@ import (
 // session is one session of the agent, from its session/new (or load, resume,
 // fork) on. It belongs to the loop.
 type session struct {
+	number int    // in the order they came
 	id     string // the agent's; empty until it is known
 	named  bool   // the request was answered: id is the owner's
 	token  string

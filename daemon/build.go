@@ -29,6 +29,7 @@ type daemon struct {
 	wakeup   *wakeup.Wakeup
 	server   *server.Server
 	cancel   []func() // subscriptions of ours
+	leaves   *socket  // what close takes away; nil for a restart and a failure
 
 	requests     chan end      // of clients: stop, restart
 	reloadNow    chan struct{} // SIGHUP came
@@ -150,6 +151,11 @@ func (d *daemon) close(ctx context.Context, cancelTasks bool) error {
 	var errs []error
 	if d.registry != nil {
 		d.registry.Shutdown(context.WithoutCancel(ctx), cancelTasks)
+	}
+	if d.leaves != nil {
+		// Before the first connection ends: who loses one and finds the socket
+		// still there takes us for crashed and starts another daemon.
+		errs = append(errs, d.leaves.remove())
 	}
 	if d.server != nil {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)

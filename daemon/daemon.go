@@ -63,11 +63,8 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	serving = true
 	next, err := d.serve(ctx, socket)
-	switch {
-	case err == nil && next != nil:
+	if err == nil && next != nil {
 		err = d.replace(next, locked)
-	case err == nil:
-		err = socket.remove()
 	}
 	if err != nil {
 		log.Error("the daemon ended", "error", err)

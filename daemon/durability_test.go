@@ -54,7 +54,7 @@ func TestKilledAtAnyInstant(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := &witness{expected: map[string]int{}, delivered: map[string]int{}, again: map[string]bool{}}
-	host := client.Keep(client.KeeperOptions{Options: w.options(), OnConnect: seen.register})
+	host := client.Keep(client.KeeperOptions{Options: w.options(), OnConnect: seen.register, Revive: true})
 	defer func() { _ = host.Close() }()
 
 	for round := range rounds(t) {

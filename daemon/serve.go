@@ -27,8 +27,11 @@ func (d *daemon) serve(ctx context.Context, socket *socket) (next *successor, er
 	var group sync.WaitGroup
 	accepted := make(chan error, 1)
 	group.Go(func() { accepted <- d.server.Serve(socket.listener()) })
+	guarding, unguard := context.WithCancel(running)
+	unguarded := make(chan struct{})
 	group.Go(func() {
-		d.guard(running, socket, func(another *net.UnixListener) {
+		defer close(unguarded)
+		d.guard(guarding, socket, func(another *net.UnixListener) {
 			group.Go(func() { _ = d.server.Serve(another) }) // ends when the server is closed
 		})
 	})
@@ -38,6 +41,8 @@ func (d *daemon) serve(ctx context.Context, socket *socket) (next *successor, er
 	d.announce()
 
 	end := d.await(ctx, signals, accepted)
+	unguard()
+	<-unguarded
 	if end.next != "" {
 		file, err := socket.listener().File() // before the server closes its own
 		if err != nil {
@@ -45,6 +50,9 @@ func (d *daemon) serve(ctx context.Context, socket *socket) (next *successor, er
 		} else {
 			next = &successor{executable: end.next, socket: file}
 		}
+	}
+	if next == nil && end.err == nil {
+		d.leaves = socket
 	}
 	err = d.closeSupervised(ctx, end)
 	stop()

@@ -127,7 +127,7 @@ func TestCancel(t *testing.T) {
 // ACP.md §3: progress for a waiting task_output with a token, nothing after the
 // answer, the token as it came.
 func TestProgress(t *testing.T) {
-	a, d, _ := world(t, "t", times{progress: time.Millisecond, connect: deadMan, leave: deadMan})
+	a, d, _ := world(t, "t", times{progress: time.Millisecond, connect: deadMan, leave: deadMan, ask: deadMan, alive: deadMan})
 	a.hello("opencode", "1")
 	for _, token := range []string{`"tok"`, `9007199254740993`} {
 		a.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"task_output","arguments":{"task_id":"bash-1","wait":true},"_meta":{"progressToken":` + token + `}}}`)

@@ -43,6 +43,7 @@ type conn struct {
 type line struct {
 	data []byte
 	long bool // longer than maxLine: data is only its beginning
+	envelope
 }
 
 // openCall is a tools/call whose answer has not been written. Its handler sets
@@ -88,6 +89,7 @@ func (c *conn) Connect(context.Context) (mcp.Connection, error) {
 func readLine(in *bufio.Reader) (l line, err error) {
 	for {
 		part, err := in.ReadSlice('\n')
+		l.read(part)
 		if l.long = l.long || len(l.data)+len(part) > maxLine; !l.long {
 			l.data = append(l.data, part...)
 		}
@@ -126,26 +128,40 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 
 // refusal is the answer to a line that is no message.
 type refusal struct {
+	id      json.RawMessage // nil where it is not known
 	code    int
 	message string
 }
 
 func (r refusal) line() []byte {
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":%q}}`, r.code, r.message)
+	id := r.id
+	if id == nil {
+		id = json.RawMessage("null")
+	}
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q}}`, id, r.code, r.message)
 }
 
 func decode(l line) (jsonrpc.Message, *refusal) {
+	var id json.RawMessage
+	if l.method && isID(l.id) && json.Valid(l.id) {
+		id = l.id
+	}
 	switch data := bytes.TrimSpace(l.data); {
 	case l.long:
-		return nil, &refusal{jsonrpc.CodeInvalidRequest, fmt.Sprintf("message of more than %d bytes", maxLine)}
+		return nil, &refusal{id, jsonrpc.CodeInvalidRequest, fmt.Sprintf("message of more than %d bytes", maxLine)}
 	case !json.Valid(data):
-		return nil, &refusal{jsonrpc.CodeParseError, "not JSON"}
+		return nil, &refusal{nil, jsonrpc.CodeParseError, "not JSON"}
 	case data[0] != '{':
-		return nil, &refusal{jsonrpc.CodeInvalidRequest, "one message a line, no batches"}
+		return nil, &refusal{nil, jsonrpc.CodeInvalidRequest, "one message a line, no batches"}
 	default:
 		msg, err := jsonrpc.DecodeMessage(data)
 		if err != nil {
-			return nil, &refusal{jsonrpc.CodeInvalidRequest, "not a JSON-RPC 2.0 message"}
+			return nil, &refusal{id, jsonrpc.CodeInvalidRequest, "not a JSON-RPC 2.0 message"}
+		}
+		if req, ok := msg.(*jsonrpc.Request); ok && l.id != nil {
+			if req.ID, ok = hidden(l.id); !ok {
+				return nil, &refusal{nil, jsonrpc.CodeInvalidRequest, "the id of a request must be a string or a number"}
+			}
 		}
 		return msg, nil
 	}
@@ -155,7 +171,7 @@ func decode(l line) (jsonrpc.Message, *refusal) {
 func (c *conn) note(req *jsonrpc.Request) {
 	var params struct {
 		Meta      json.RawMessage `json:"_meta"`
-		RequestID any             `json:"requestId"`
+		RequestID json.RawMessage `json:"requestId"`
 	}
 	_ = json.Unmarshal(req.Params, &params) // the library refuses bad parameters
 	c.mu.Lock()
@@ -169,15 +185,19 @@ func (c *conn) note(req *jsonrpc.Request) {
 		c.calls[key] = &openCall{meta: params.Meta}
 		req.Extra = &mcp.RequestExtra{Header: http.Header{callHeader: {key}}}
 	case req.Method == "notifications/cancelled":
-		id, err := jsonrpc.MakeID(params.RequestID)
-		if call := c.calls[callKey(id)]; err == nil && call != nil {
+		id, ok := hidden(params.RequestID)
+		if !ok {
+			return
+		}
+		if call := c.calls[callKey(id)]; call != nil {
 			call.cancelled = true
 		}
+		req.Params = fmt.Appendf(nil, `{"requestId":%q}`, id.Raw()) // the reason is for nobody
 	}
 }
 
-// callKey tells 1 from "1".
-func callKey(id jsonrpc.ID) string { return fmt.Sprintf("%T %v", id.Raw(), id.Raw()) }
+// callKey is a call's id as a text.
+func callKey(id jsonrpc.ID) string { return fmt.Sprint(id.Raw()) }
 
 // open is the call that a handler has been given.
 func (c *conn) open(req *mcp.CallToolRequest) *openCall {
@@ -230,6 +250,9 @@ func (c *conn) writeMessage(msg jsonrpc.Message) error {
 	data, err := jsonrpc.EncodeMessage(msg)
 	if err != nil {
 		return err
+	}
+	if answer, ok := msg.(*jsonrpc.Response); ok {
+		data = shown(answer.ID, data)
 	}
 	return c.writeLine(data)
 }

@@ -85,7 +85,7 @@ func (d *daemon) call(ctx context.Context, agent *mcp.Implementation, params rpc
 			return reply{}, err
 		}
 		var r reply
-		arrived, err := c.CallDelivered(ctx, rpc.MethodToolsCall, params, &r.ToolsCallResult)
+		arrived, err := d.callWatched(ctx, c, params, &r.ToolsCallResult)
 		r.delivered, r.failed = func() { arrived(true) }, func() { arrived(false) }
 		switch {
 		case err == nil && d.own != nil:
@@ -134,6 +134,8 @@ func (d *daemon) explain(err error) string {
 	var answer *rpc.Error
 	var start *client.StartError
 	switch {
+	case errors.Is(err, errSilent):
+		return fmt.Sprintf("the sidetask daemon at %s is connected but answers nothing, so the outcome of this call is not known; it may be stopped or overloaded: tell the user, or try again later (task_list shows whether a start took place)", d.options.Socket)
 	case errors.Is(err, rpc.ErrShuttingDown):
 		return "the sidetask daemon is shutting down; try again in a moment"
 	case errors.As(err, &answer):

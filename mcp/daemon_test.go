@@ -19,7 +19,7 @@ const listTools = `{"jsonrpc":"2.0","id":"list","method":"tools/list"}`
 // as soon as there is one.
 func TestDaemonAbsentThenThere(t *testing.T) {
 	socket, j := socketPath(t), &journal{}
-	a := start(t, Options{Socket: socket, Token: "t"}, times{progress: deadMan, connect: 50 * time.Millisecond, leave: deadMan}, j)
+	a := start(t, Options{Socket: socket, Token: "t"}, times{progress: deadMan, connect: 50 * time.Millisecond, leave: deadMan, ask: deadMan, alive: deadMan}, j)
 	a.hello("x", "1")
 	a.send(listTools)
 	before := a.next()
@@ -79,7 +79,7 @@ func TestDaemonShutsDown(t *testing.T) {
 
 // A daemon that never leaves: the model is told.
 func TestDaemonStaysShuttingDown(t *testing.T) {
-	a, d, _ := world(t, "t", times{progress: deadMan, connect: deadMan, leave: 50 * time.Millisecond})
+	a, d, _ := world(t, "t", times{progress: deadMan, connect: deadMan, leave: 50 * time.Millisecond, ask: deadMan, alive: deadMan})
 	a.hello("x", "1")
 	a.send(call("1", "task_list", `{}`))
 	d.next(t, rpc.MethodToolsCall).fail(t, rpc.CodeShuttingDown, "the daemon is shutting down")
@@ -201,5 +201,32 @@ func TestWaitGoesOnAfterARestart(t *testing.T) {
 	}
 	if string(first.Arguments) != string(second.Arguments) || first.MaxWaitMs > 50_000 || second.MaxWaitMs <= 0 || second.MaxWaitMs >= first.MaxWaitMs {
 		t.Errorf("asked %s for at most %d ms, then %s for %d", first.Arguments, first.MaxWaitMs, second.Arguments, second.MaxWaitMs)
+	}
+}
+
+// A daemon that is stopped holds its connection and answers nothing: no call
+// waits for ever. One that is only slow is waited for.
+func TestDaemonIsSilent(t *testing.T) {
+	tm := patient
+	tm.ask = 10 * time.Millisecond
+	a, d, _ := world(t, "t", tm)
+	a.hello("x", "1")
+	a.send(call("1", "task_list", "{}"))
+	slow := d.next(t, rpc.MethodToolsCall)
+	for range 5 {
+		d.next(t, rpc.MethodToolsPresent).fail(t, -32601, "any answer is one")
+	}
+	slow.answer(t, text("at last"))
+	if _, got, _ := a.answer(); got != "at last" {
+		t.Errorf("%q", got)
+	}
+	tm.alive = 50 * time.Millisecond
+	a, _, _ = world(t, "t", tm)
+	a.hello("x", "1")
+	for _, line := range []string{call("2", "task_list", "{}"), call("3", "task_output", `{"task_id":"bash-1","wait":true}`)} {
+		a.send(line)
+		if _, got, isError := a.answer(); !isError || !strings.Contains(got, "answers nothing") || !strings.Contains(got, "task_list") {
+			t.Errorf("%q %v", got, isError)
+		}
 	}
 }

@@ -283,7 +283,7 @@ func (a *agent) answer() (id, text string, isError bool) {
 }
 
 // patient waits for all that comes; a test shortens what it wants to see fail.
-var patient = times{progress: deadMan, connect: deadMan, leave: deadMan}
+var patient = times{progress: deadMan, connect: deadMan, leave: deadMan, ask: deadMan, alive: deadMan}
 
 // world is a server with a scripted daemon.
 func world(t *testing.T, token string, tm times) (*agent, *scripted, *journal) {

@@ -34,9 +34,11 @@ type times struct {
 	progress time.Duration // between two progress notifications (ACP.md §3)
 	connect  time.Duration // how long a call waits for a daemon that is away
 	leave    time.Duration // and for one that shuts down to end its connection
+	ask      time.Duration // between two questions whether the daemon still answers
+	alive    time.Duration // and for the answer
 }
 
-var usual = times{progress: 10 * time.Second, connect: 10 * time.Second, leave: 10 * time.Second}
+var usual = times{progress: 10 * time.Second, connect: 10 * time.Second, leave: 10 * time.Second, ask: 20 * time.Second, alive: 20 * time.Second}
 
 // Run serves the agent until it closes In or ctx ends; both are no error. Open
 // calls are then ended, and with an owner of its own that owner is disposed.

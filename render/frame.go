@@ -21,18 +21,24 @@ func Frame(notices []string) string {
 	return strings.Join(append(lines, FrameLast), "\n")
 }
 
-// CutFrame takes the first frame, and the line break after it, out of a text
-// that holds one: what an agent replays of a prompt had our frame in front of
-// the user's words. found is false, and rest is text, where there is none.
+// CutFrame takes each frame, and the line break after it, out of a text: what an
+// agent replays of a prompt had our frame in front of the user's words, and
+// agents put the texts of prompts together. found is false, and rest is text,
+// where there is none.
 func CutFrame(text string) (rest string, found bool) {
-	start := strings.Index(text, FrameFirst+"\n")
-	if start < 0 {
-		return text, false
+	var kept strings.Builder
+	for {
+		start := strings.Index(text, FrameFirst+"\n")
+		if start < 0 {
+			break
+		}
+		end := strings.Index(text[start:], "\n"+FrameLast)
+		if end < 0 {
+			break
+		}
+		kept.WriteString(text[:start])
+		text = strings.TrimPrefix(text[start+end+len("\n"+FrameLast):], "\n")
+		found = true
 	}
-	end := strings.Index(text[start:], "\n"+FrameLast)
-	if end < 0 {
-		return text, false
-	}
-	after := text[start+end+len("\n"+FrameLast):]
-	return text[:start] + strings.TrimPrefix(after, "\n"), true
+	return kept.String() + text, found
 }

@@ -110,9 +110,11 @@ type MountAttach struct {
 	Settings MountSettings `json:"settings,omitzero"`
 }
 
-// MountDetach is the parameter of mount/detach.
+// MountDetach is the parameter of mount/detach: the id that mount/attach gave, or
+// the scope.
 type MountDetach struct {
-	Mount string `json:"mount"`
+	Mount string `json:"mount,omitempty"`
+	Scope string `json:"scope,omitempty"`
 }
 
 // MountAttached is the result of mount/attach.

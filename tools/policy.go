@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sidetask/registry"
+	"sidetask/render"
 	"sidetask/scope"
 )
 
@@ -213,6 +214,9 @@ func (p *policy) askPost(ctx context.Context, r PostRequest) (PostAnswer, error)
 	}
 	if answer.Decision != decisionAccept && answer.Decision != decisionBlock {
 		return answer, fmt.Errorf("%s gave a decision that is none of accept, block: the result is blocked", p.name)
+	}
+	if answer.Decision == decisionBlock && answer.Content == nil { // [] is what it wants shown
+		answer.Content = text(render.ErrorText("the result was blocked by " + p.name))
 	}
 	return answer, nil
 }

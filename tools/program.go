@@ -94,7 +94,7 @@ func (p program) ask(ctx context.Context, request, answer any) (reason string, d
 		return "", false, fmt.Errorf("it wrote more than %d bytes", maxProgramOutput)
 	}
 	if err := json.Unmarshal(out.kept, answer); err != nil {
-		return "", false, fmt.Errorf("its output is no answer in JSON: %w", err)
+		return "", false, fmt.Errorf("its output is no answer in JSON: %w", Plain(err))
 	}
 	return "", false, nil
 }

@@ -117,7 +117,7 @@ func renderValue(name string, raw json.RawMessage) (rendering, error) {
 	for i, one := range list {
 		var s Snapshot
 		if err := json.Unmarshal(one, &s); err != nil {
-			return rendering{}, fmt.Errorf("item %d: %w", i, err)
+			return rendering{}, fmt.Errorf("item %d: %w", i, Plain(err))
 		}
 		if err := s.check(one); err != nil {
 			return rendering{}, fmt.Errorf("item %d: %w", i, err)
@@ -153,7 +153,7 @@ func strict(raw json.RawMessage, into any, required ...string) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		return err
+		return Plain(err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("more than one value")

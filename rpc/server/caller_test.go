@@ -43,6 +43,9 @@ func TestWhoIsCalling(t *testing.T) {
 			t.Errorf("%v sees %q, want %q", params, got, want)
 		}
 	}
+	for _, method := range []string{"task/get", "task/output", "task/kill", "task/wait", "task/tail", "task/write", "task/append", "task/settle", "task/resume"} {
+		operator.refused(rpc.CodeInvalidParams, `invalid params: missing "id"`, method, args{"timeoutMs": 1, "key": "x"})
+	}
 	foreign := "task b-1 belongs to another session"
 	for method, params := range map[string]args{
 		"task/get": {}, "task/output": {}, "task/kill": {}, "task/wait": {"timeoutMs": 1}, "task/tail": {}, "task/write": {"data": "x"},

@@ -92,7 +92,7 @@ func (c *conn) read() error {
 	for {
 		data, err := in.next()
 		if errors.Is(err, os.ErrDeadlineExceeded) && !c.isEnding() {
-			err = c.unfinished()
+			err = errUnfinished
 		}
 		var refused *rpc.Error
 		if err != nil && !errors.As(err, &refused) {

@@ -83,3 +83,16 @@ func TestTheEndStartsNothingTwice(t *testing.T) {
 		}
 	}
 }
+
+// TestTheEndOfASubscriber: who follows when the daemon ends was not too slow;
+// the rig's log fails the test else.
+func TestTheEndOfASubscriber(t *testing.T) {
+	g := newRig(t, "")
+	c := g.dial()
+	c.call("task/subscribe", args{}, nil)
+	c.call("tools/list", args{}, nil) // the subscription is followed by now
+	ctx, cancel := context.WithTimeout(t.Context(), deadMan)
+	defer cancel()
+	g.registry.Shutdown(ctx, false)
+	g.check(g.server.Close(ctx)) // waits for who follows
+}

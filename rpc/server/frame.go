@@ -40,17 +40,18 @@ func (f *frames) next() ([]byte, error) {
 	}
 	var (
 		scan  scanner
-		value pieces
+		value = pieces{pool: f.unit.pool()}
 		limit = f.max()
 	)
 	defer f.unit.over()
+	defer value.drop()
 	for {
 		if f.in.Buffered() == 0 {
 			f.unit.goesOn()
 		}
 		data, err := f.buffered()
 		if err != nil {
-			return f.atEnd(&scan, value.whole(), err)
+			return f.atEnd(&scan, &value, err)
 		}
 		n, verdict := scan.feed(data)
 		if int64(value.size+n) > limit {
@@ -82,12 +83,12 @@ func (f *frames) checked(value []byte) ([]byte, error) {
 }
 
 // atEnd is for a stream that ended (or failed) within a value.
-func (f *frames) atEnd(scan *scanner, value []byte, err error) ([]byte, error) {
+func (f *frames) atEnd(scan *scanner, value *pieces, err error) ([]byte, error) {
 	if !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	if scan.end() == complete {
-		return f.checked(value)
+		return f.checked(value.whole())
 	}
 	f.skip = true
 	return nil, errParse

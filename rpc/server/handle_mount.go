@@ -70,16 +70,34 @@ func mountAttach(c *call, p mountParams) (any, error) {
 
 func mountDetach(c *call, p rpc.MountDetach) (any, error) {
 	conn := c.conn
+	id, name := p.Mount, p.Mount
+	switch {
+	case (p.Mount == "") == (p.Scope == ""):
+		return nil, rpc.Errorf(rpc.CodeInvalidParams, `invalid params: give "scope", or "mount" as mount/attach gave it`)
+	case p.Scope != "":
+		at, err := scope.Parse(p.Scope)
+		if err != nil {
+			return nil, rpc.Errorf(rpc.CodeInvalidParams, "%s", err)
+		}
+		id, name = conn.server.mountAt(at), p.Scope
+	}
 	conn.mu.Lock()
-	detach := conn.mounts[p.Mount]
-	delete(conn.mounts, p.Mount)
+	detach := conn.mounts[id]
+	delete(conn.mounts, id)
 	conn.mu.Unlock()
 	if detach == nil {
-		return nil, rpc.Errorf(rpc.CodeInvalidParams, "mount %s is none of this connection", cut(p.Mount, 100))
+		return nil, rpc.Errorf(rpc.CodeInvalidParams, "mount %s is none of this connection", cut(name, 100))
 	}
 	detach()
 	conn.letGo()
 	return rpc.Empty{}, nil
+}
+
+// mountAt is the id of the attached mount at a scope; "" where there is none.
+func (s *Server) mountAt(at scope.Path) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mounts[at]
 }
 
 // nameMount keeps the id of an attached mount, for mount/list.

@@ -43,6 +43,9 @@ func taskRegister(c *call, p rpc.TaskRegister) (any, error) {
 const maxLabel = 1 << 20
 
 func taskAppend(c *call, p rpc.TaskAppend) (any, error) {
+	if err := given("id", p.ID); err != nil {
+		return nil, err
+	}
 	if err := c.conn.server.engine.Outside.Append(c.conn, p.ID, p.Text); err != nil {
 		return nil, err
 	}
@@ -50,6 +53,9 @@ func taskAppend(c *call, p rpc.TaskAppend) (any, error) {
 }
 
 func taskSettle(c *call, p rpc.TaskSettle) (any, error) {
+	if err := given("id", p.ID); err != nil {
+		return nil, err
+	}
 	outcome := registry.Outcome{Status: registry.Status(p.Status), Detail: p.Detail}
 	if err := c.conn.server.engine.Outside.Settle(c.conn, p.ID, outcome, p.Output); err != nil {
 		return nil, err
@@ -58,6 +64,9 @@ func taskSettle(c *call, p rpc.TaskSettle) (any, error) {
 }
 
 func taskResume(c *call, p rpc.TaskResume) (any, error) {
+	if err := given("id", p.ID); err != nil {
+		return nil, err
+	}
 	task, err := c.conn.server.engine.Outside.Resume(c.conn, p.ID, p.Key)
 	if err != nil {
 		return nil, err

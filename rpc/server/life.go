@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
 
 	"sidetask/rpc"
+	"sidetask/tools"
 )
 
 // confirmTimeout is how long a client may take from the answer of a tools/call
@@ -185,7 +187,8 @@ func (c *conn) raise(key, method string, params any) {
 }
 
 // ask sends the client a request and waits for its answer. The error is the
-// client's own ([rpc.Error]), that of ctx, or errPeerGone.
+// client's own ([rpc.Error]), that of ctx,
+// errPeerGone, or what is wrong with its answer, in words for a model.
 func (c *conn) ask(ctx context.Context, method string, params, result any) error {
 	reply := make(chan message, 1)
 	c.mu.Lock()
@@ -215,7 +218,10 @@ func (c *conn) ask(ctx context.Context, method string, params, result any) error
 		if m.result == nil {
 			return rpc.Errorf(rpc.CodeInvalidRequest, "an answer without result")
 		}
-		return json.Unmarshal(m.result, result)
+		if err := json.Unmarshal(m.result, result); err != nil {
+			return fmt.Errorf("its answer to %s is wrong: %w", method, tools.Plain(err))
+		}
+		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-c.ctx.Done():

@@ -46,14 +46,11 @@ func parseMessage(data []byte) (message, *rpc.Error) {
 		return refused, rpc.Errorf(rpc.CodeInvalidRequest, `invalid request: "jsonrpc" must be "2.0"`)
 	}
 	method, named := fields["method"]
-	_, failed := fields["error"]
+	failed := optional(fields["error"]) != nil
 	m.answer = !named && (failed || m.result != nil) && m.id != nil
 	if m.answer {
 		if failed {
-			m.err = &rpc.Error{}
-			if json.Unmarshal(fields["error"], m.err) != nil {
-				m.err = rpc.Errorf(rpc.CodeInternal, "an error that is no error object")
-			}
+			m.err = errorIn(fields["error"])
 		}
 		return m, nil
 	}
@@ -64,6 +61,22 @@ func parseMessage(data []byte) (message, *rpc.Error) {
 		m.params = nil
 	}
 	return m, nil
+}
+
+// errorIn reads the error object of an answer. Its message may end up in
+// front of a model, so there is one.
+func errorIn(data []byte) *rpc.Error {
+	var given struct {
+		Code    int     `json:"code"`
+		Message *string `json:"message"`
+	}
+	switch {
+	case json.Unmarshal(data, &given) != nil:
+		return rpc.Errorf(rpc.CodeInternal, "an error that is no error object")
+	case given.Message == nil:
+		return rpc.Errorf(rpc.CodeInternal, "an error without a message")
+	}
+	return &rpc.Error{Code: given.Code, Message: *given.Message}
 }
 
 func validID(id json.RawMessage) bool {

@@ -232,6 +232,14 @@ func TestMounts(t *testing.T) {
 	other.call("mount/detach", args{"mount": mount.Mount}, nil)
 	c.refused(rpc.CodeNoController, none, "task/start", start)
 	other.call("mount/attach", args{"scope": "/x"}, nil)
+	c.refused(rpc.CodeInvalidParams, "mount /x is none of this connection", "mount/detach", args{"scope": "/x"})
+	other.refused(rpc.CodeInvalidParams, "mount /nope is none of this connection", "mount/detach", args{"scope": "/nope"})
+	const which = `invalid params: give "scope", or "mount" as mount/attach gave it`
+	other.refused(rpc.CodeInvalidParams, which, "mount/detach", args{})
+	other.refused(rpc.CodeInvalidParams, which, "mount/detach", args{"scope": "/x", "mount": "m"})
+	other.call("mount/detach", args{"scope": "/x"}, nil)
+	c.refused(rpc.CodeNoController, none, "task/start", start)
+	other.call("mount/attach", args{"scope": "/x"}, nil)
 	other.close()
 	<-g.ended
 	c.refused(rpc.CodeNoController, none, "task/start", start)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"sync"
 	"time"
 
 	"sidetask/rpc"
@@ -13,6 +14,9 @@ const (
 	// maxLarge is how many larger ones may be unfinished at once, of all
 	// connections; more wait their turn, unread.
 	maxLarge = 4
+	// largeShare of slowClient is the time of a large one as a whole, for the sake of
+	// those that wait: on a local socket 16 MiB take some milliseconds.
+	largeShare = 3
 	// maxPiece is the largest piece that an unfinished message grows by.
 	maxPiece = 1 << 20
 )
@@ -48,7 +52,7 @@ func (r *reception) grows(size int) error {
 		return r.conn.ctx.Err()
 	}
 	r.large, r.timed = true, true
-	r.conn.readBy(time.Now().Add(r.conn.server.slow))
+	r.conn.readBy(time.Now().Add(r.conn.server.slow / largeShare))
 	return nil
 }
 
@@ -66,6 +70,14 @@ func (r *reception) over() {
 	r.large, r.timed = false, false
 }
 
+// pool has the large pieces of messages that are over.
+func (r *reception) pool() *sync.Pool {
+	if r == nil {
+		return nil
+	}
+	return &r.conn.server.pieces
+}
+
 // readBy sets the time by which the next bytes must come; one that ends reads no more.
 func (c *conn) readBy(t time.Time) {
 	c.mu.Lock()
@@ -75,14 +87,15 @@ func (c *conn) readBy(t time.Time) {
 	}
 }
 
-// unfinished is the last word to a client whose message did not come to its end.
-func (c *conn) unfinished() *rpc.Error {
-	return rpc.Errorf(rpc.CodeInvalidRequest, "a message was not finished within %v; the connection is closed", c.server.slow)
-}
+// errUnfinished is the last word to a client whose message did not come to its end.
+var errUnfinished = rpc.Errorf(rpc.CodeInvalidRequest, "a message was not finished in time; the connection is closed")
 
 // pieces is a message that grows without being copied: as long as it is not
-// whole it costs little more than its length.
+// whole it costs little more than its length. Large pieces are used again, so
+// that a message given up makes room for the next and no garbage; what nobody
+// uses goes back by and by.
 type pieces struct {
+	pool *sync.Pool // of *[maxPiece]byte; nil = none
 	full [][]byte
 	last []byte
 	size int
@@ -95,7 +108,7 @@ func (p *pieces) add(data []byte) {
 			if p.last != nil {
 				p.full = append(p.full, p.last)
 			}
-			p.last = make([]byte, 0, min(max(len(data), 2*cap(p.last)), maxPiece))
+			p.last = p.piece(max(len(data), 2*cap(p.last)))
 		}
 		n := min(len(data), cap(p.last)-len(p.last))
 		p.last = append(p.last, data[:n]...)
@@ -103,14 +116,38 @@ func (p *pieces) add(data []byte) {
 	}
 }
 
-// whole is the message in one.
+func (p *pieces) piece(size int) []byte {
+	if size < maxPiece || p.pool == nil {
+		return make([]byte, 0, min(size, maxPiece))
+	}
+	if used, ok := p.pool.Get().(*[maxPiece]byte); ok {
+		return used[:0]
+	}
+	return make([]byte, 0, maxPiece)
+}
+
+// whole is the message in one; p is empty after it.
 func (p *pieces) whole() []byte {
+	whole := p.last
 	if len(p.full) == 0 {
-		return p.last
+		p.last = nil // it is the caller's now
+	} else {
+		whole = make([]byte, 0, p.size)
+		for _, piece := range p.full {
+			whole = append(whole, piece...)
+		}
+		whole = append(whole, p.last...)
 	}
-	whole := make([]byte, 0, p.size)
-	for _, piece := range p.full {
-		whole = append(whole, piece...)
+	p.drop()
+	return whole
+}
+
+// drop gives a message up.
+func (p *pieces) drop() {
+	for _, piece := range append(p.full, p.last) {
+		if cap(piece) == maxPiece && p.pool != nil {
+			p.pool.Put((*[maxPiece]byte)(piece[:maxPiece]))
+		}
 	}
-	return append(whole, p.last...)
+	*p = pieces{pool: p.pool}
 }

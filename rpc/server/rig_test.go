@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -149,15 +150,16 @@ func (g *rig) check(err error) {
 	}
 }
 
-// strictLog fails the test where a method panics.
+// strictLog fails the test where a method panics, or a subscriber of an
+// orderly end counts as slow.
 type strictLog struct {
 	slog.Handler
 	t *testing.T
 }
 
 func (l strictLog) Handle(ctx context.Context, r slog.Record) error {
-	if r.Level >= slog.LevelError {
-		l.t.Errorf("the server logs an error: %s", r.Message)
+	if r.Level >= slog.LevelError || strings.Contains(r.Message, "too slow") {
+		l.t.Errorf("the server logs: %s", r.Message)
 	}
 	return l.Handler.Handle(ctx, r)
 }

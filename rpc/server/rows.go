@@ -16,6 +16,9 @@ func (c *call) task(ref rpc.TaskRef) (by registry.Caller, id string, err error) 
 	if err != nil {
 		return by, "", err
 	}
+	if err := given("id", ref.ID); err != nil {
+		return by, "", err
+	}
 	row, err := strconv.ParseUint(strings.TrimPrefix(ref.ID, "/"), 10, 63)
 	if _, owner := by.Owner(); owner || err != nil {
 		return by, ref.ID, nil
@@ -25,4 +28,12 @@ func (c *call) task(ref rpc.TaskRef) (by registry.Caller, id string, err error) 
 	}
 	task, err := c.registry().ByRow(c.ctx, by, registry.Row(row))
 	return by, task.ID, err
+}
+
+// given refuses a parameter that must be there and is not.
+func given(name, value string) error {
+	if value == "" {
+		return rpc.Errorf(rpc.CodeInvalidParams, "invalid params: missing %q", name)
+	}
+	return nil
 }

@@ -47,8 +47,9 @@ type Server struct {
 	limits  func() config.Limits // asked at each use
 	gone    func(*conn)          // told when a connection has ended
 
-	large chan struct{} // a place for each unfinished large message
-	done  chan struct{} // closed by Close
+	large  chan struct{} // a place for each unfinished large message
+	pieces sync.Pool     // see reception.pool
+	done   chan struct{} // closed by Close
 
 	mu        sync.Mutex // guards all below
 	listeners map[net.Listener]struct{}

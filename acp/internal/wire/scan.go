@@ -77,6 +77,19 @@ func member(b []byte, s Span, name string) (value Span, ok bool) {
 	return value, !o.bad && !value.Absent()
 }
 
+// Members calls each for every member of the object at s, its name decoded. It
+// is false where there is no well-formed object; then each may have been called.
+func Members(b []byte, s Span, each func(name string, value Span)) bool {
+	o, ok := openObject(b[:s.To], s.From)
+	if !ok {
+		return false
+	}
+	for o.next() {
+		each(String(b[o.key.From-1:o.key.To+1]), o.value)
+	}
+	return !o.bad
+}
+
 // Text gives the string at a path, or "" where there is none.
 func Text(b []byte, s Span, path ...string) string {
 	if s, ok := Get(b, s, path...); ok {

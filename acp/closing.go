@@ -1,0 +1,61 @@
+package acp
+
+import (
+	"context"
+	"time"
+
+	"sidetask/acp/internal/turn"
+	"sidetask/rpc"
+)
+
+const (
+	// disposeTime bounds owner/dispose, which waits for tasks to end.
+	disposeTime = 60 * time.Second
+	// reasonClosed is why the tasks of a session end with it.
+	reasonClosed = "session closed"
+)
+
+// endSession forgets a session that was closed, with its owner and tasks.
+func (p *proxy) endSession(s *session) {
+	if p.sessions[s.id] == s {
+		delete(p.sessions, s.id)
+	}
+	p.step(s, turn.Gone{})
+	p.dispose(s, reasonClosed)
+}
+
+// dispose ends a session's owner.
+func (p *proxy) dispose(s *session, reason string) {
+	registered := s.registered || s.waiting
+	s.lost, s.bound, s.registered = true, false, false
+	if !registered || p.daemon == nil {
+		return
+	}
+	p.background.start(func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, disposeTime)
+		defer cancel()
+		_ = p.daemon.Call(ctx, rpc.MethodOwnerDispose, rpc.OwnerDispose{As: rpc.As{Token: s.token}, Reason: reason}, &rpc.OwnerDisposed{})
+	})
+}
+
+// ends reports whether a request ends the session that it names.
+func (r *request) ends() bool { return r.method == methodClose || r.method == methodDelete }
+
+// disposeOf ends the owner of a session that was closed or deleted and never
+// opened here: an earlier proxy left it. A closed one that another proxy has now
+// stays that one's; a deleted one is nobody's any more.
+func (p *proxy) disposeOf(r *request) {
+	if r.asked == "" {
+		return
+	}
+	p.needDaemon()
+	as := rpc.As{Token: randomHex(16)}
+	register := rpc.OwnerRegister{Token: as.Token, Agent: p.agentName, Session: r.asked, Scope: p.o.Scope, Takeover: r.method == methodDelete}
+	p.background.start(func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, disposeTime)
+		defer cancel()
+		if err := p.daemon.Call(ctx, rpc.MethodOwnerRegister, register, &rpc.OwnerRegistered{}); err == nil {
+			_ = p.daemon.Call(ctx, rpc.MethodOwnerDispose, rpc.OwnerDispose{As: as, Reason: reasonClosed}, &rpc.OwnerDisposed{})
+		}
+	})
+}

@@ -1,0 +1,49 @@
+package acp
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"sidetask/acp/internal/wire"
+)
+
+// An answer that is too long to be kept goes through whole, once, and closes its
+// request: the session is at rest, and nothing is answered again (ACP.md §1).
+func TestLongAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, false)
+		step := func(lines ...string) string {
+			for _, l := range lines {
+				b.input(l)
+				synctest.Wait()
+			}
+			return b.output()
+		}
+		step(`E> {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}`,
+			`A> {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}`,
+			`E> {"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}`,
+			`A> {"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}`, "wait 3s",
+			`E> {"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s","prompt":[]}}`)
+		const head, tail = `{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn","_meta":{"x":"`, `"}}}` + "\n"
+		_, _ = io.WriteString(b.agent, head)
+		block := strings.Repeat("y", 1<<20)
+		for range wire.MaxLine>>20 + 1 {
+			_, _ = io.WriteString(b.agent, block)
+		}
+		_, _ = io.WriteString(b.agent, tail)
+		synctest.Wait()
+		got := b.toEd.take()
+		if want := len(head) + len(tail) + wire.MaxLine + 1<<20; len(got) != want || !strings.HasPrefix(got, head) || !strings.HasSuffix(got, tail) {
+			t.Errorf("the editor got %d bytes, want %d", len(got), want)
+		}
+		if got := step("D> notice background task bash-1 finished"); !strings.Contains(got, `"reason":"wake"`) || !strings.Contains(got, "own-1") {
+			t.Errorf("the session is not at rest: %s", got)
+		}
+		if got := step("agent-ends"); strings.Contains(got, "e< ") {
+			t.Errorf("answered again: %s", got)
+		}
+		b.end()
+	})
+}
