@@ -69,7 +69,7 @@ func (r *Registry) reserveLocked(ctx context.Context, c Caller, s Spec) (*record
 		}
 		if same := o.keys[s.Key]; s.Key != "" && same != nil {
 			if !same.Starting {
-				t := same.snapshot()
+				t := same.snapshotLocked()
 				return nil, &t, nil
 			}
 			if err := r.awaitStartLocked(ctx, same); err != nil {
@@ -129,7 +129,7 @@ func (r *Registry) preflightLocked(o *owner, s Spec) (limit int64, err error) {
 	if limit, err = outputLimit(s.OutputLimit); err != nil {
 		return 0, err
 	}
-	if o.inbox() && (o.host == nil || o.disposed != nil) {
+	if o.inboxLocked() && (o.host == nil || o.disposed != nil) {
 		return 0, Errorf(KindOwnerGone, "%s", ErrOwnerGone.Message)
 	}
 	if r.producers[s.Producer] == nil {
@@ -188,7 +188,7 @@ func (r *Registry) register(rec *record) (Task, error) {
 	}
 	r.startedLocked(rec)
 	r.announceLocked(rec.owner)
-	snapshot := rec.snapshot()
+	snapshot := rec.snapshotLocked()
 	if held := rec.held; held != nil {
 		rec.held = nil
 		r.settleLocked(rec, *held)
