@@ -59,7 +59,7 @@ func (r *Registry) bindOnce(hash [32]byte, b Binding, host Host) (h, stale Handl
 		t := r.transitionLocked()
 		next := o.OwnerRecord
 		next.Agent, next.Session = b.Agent, b.Session
-		r.putNamed(t, o, next)
+		r.putNamedLocked(t, o, next)
 		return o.Handle, "", t.commit()
 	}
 	if b.Fresh {
@@ -68,7 +68,7 @@ func (r *Registry) bindOnce(hash [32]byte, b Binding, host Host) (h, stale Handl
 		}
 		return "", known.Handle, nil
 	}
-	if err := known.takeable(host, b.Takeover); err != nil {
+	if err := known.takeableLocked(host, b.Takeover); err != nil {
 		return "", "", err
 	}
 	return known.Handle, "", r.mergeLocked(known, o, o.host)
@@ -87,10 +87,10 @@ func (r *Registry) mergeLocked(known, o *owner, host Host) error {
 	}
 	next.Scope, next.Title, next.Cwd, next.LostAt = o.Scope, o.Title, o.Cwd, o.LostAt
 	if known.host != host { // else they are on their way with that host still
-		r.returnLeases(t, known, nil)
+		r.returnLeasesLocked(t, known, nil)
 	}
 	t.then(func() { r.removeOwnerLocked(o); r.aliases[o.Handle] = known.Handle })
-	r.putNamed(t, known, next)
+	r.putNamedLocked(t, known, next)
 	moved := ordered(o.starting, o.live, o.finished)
 	for _, rec := range moved {
 		next := rec.Record

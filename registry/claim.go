@@ -101,7 +101,7 @@ func (o *owner) refusalLocked(reason string, rules ClaimRules) string {
 func (r *Registry) leaseLocked(t *transition, o *owner) Claim {
 	taken := byEnd(o.waiting, o.parked)
 	taken = taken[:min(len(taken), maxClaim)]
-	claim := Claim{Tasks: snapshots(taken), Lease: "l-" + rand.Text()}
+	claim := Claim{Tasks: snapshotsLocked(taken), Lease: "l-" + rand.Text()}
 	for _, rec := range taken {
 		next := rec.Record
 		next.Notice, next.Lease = Leased, claim.Lease
@@ -171,9 +171,9 @@ func (t *transition) unlease(rec *record, to Notice) {
 	t.put(rec, next)
 }
 
-// returnLeases adds to a transition that an owner's leases come back, but for
+// returnLeasesLocked adds to a transition that an owner's leases come back, but for
 // those named and those that other connections hold.
-func (r *Registry) returnLeases(t *transition, o *owner, held []string) {
+func (r *Registry) returnLeasesLocked(t *transition, o *owner, held []string) {
 	for _, rec := range o.leased {
 		if r.lenders[rec.Lease] == nil && !slices.Contains(held, rec.Lease) {
 			t.unlease(rec, Waiting)

@@ -57,6 +57,7 @@ func (r *Registry) removeOwner(o *owner) ([]*record, error) {
 	t := r.transitionLocked()
 	for _, rec := range records {
 		t.drop(rec)
+		t.then(func() { r.keepStartLocked(rec) })
 		if rec.Lease != "" {
 			delete(r.lenders, rec.Lease)
 		}
@@ -81,17 +82,20 @@ func (r *Registry) remove(records []*record) int64 {
 	var freed int64
 	for _, rec := range records {
 		r.mu.Lock()
-		p := r.producerLocked(rec)
-		if rec.Starting { // its start still works on it, and ends it (Start, abandon)
-			r.mu.Unlock()
-			continue
-		}
+		p, starting := r.producerLocked(rec), rec.Starting
 		r.mu.Unlock()
-		n, err := p.Remove(rec.row)
-		if err != nil {
-			r.log.Error("what was kept of a task could not be deleted", "row", rec.row, "error", err)
+		if !starting { // else its start still works on it, and ends it (Start, abandon)
+			freed += r.removeKept(p, rec.row)
 		}
-		freed += n
+	}
+	return freed
+}
+
+// removeKept lets a producer delete what it kept of a row.
+func (r *Registry) removeKept(p Producer, row Row) int64 {
+	freed, err := p.Remove(row)
+	if err != nil {
+		r.log.Error("what was kept of a task could not be deleted", "row", row, "error", err)
 	}
 	return freed
 }

@@ -34,6 +34,8 @@ func TestDispose(t *testing.T) {
 			}
 		})
 		w.fake.onCancel = func(row Row) error {
+			w.store.mu.Lock()
+			defer w.store.mu.Unlock()
 			if !w.store.tasks[row].Reported {
 				t.Error("the report is claimed after the cancel (T72)")
 			}
@@ -279,8 +281,55 @@ func TestDisposeGivesUpOnStart(t *testing.T) {
 		if !errors.Is(err, ErrOwnerGone) || len(w.fake.cancels(row)) != 1 || w.fake.of(row).removed {
 			t.Errorf("Start = %v, cancels %q", err, w.fake.cancels(row))
 		}
-		if len(w.rows) != 0 || len(w.store.tasks) != 0 {
+		if len(w.store.tasks) != 0 {
 			t.Errorf("left: %v", w.store.tasks)
 		}
 	})
+}
+
+// TestDisposeAbandonedStart: a start that outlasts its owner's disposal leaves
+// nothing, whether its work ends before the start is over or after.
+func TestDisposeAbandonedStart(t *testing.T) {
+	for _, early := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			h := w.owner("s")
+			inside, proceed, started := make(chan Row), make(chan struct{}), make(chan error)
+			go func() {
+				_, err := w.Start(t.Context(), AsOwner(h), spec(), func(row Row) error {
+					inside <- row
+					<-proceed
+					return nil
+				})
+				started <- err
+			}()
+			row := <-inside
+			if _, err := w.Dispose(t.Context(), h, ""); err != nil {
+				t.Fatal(err)
+			}
+			w.fake.of(row).leftovers = 1
+			if early {
+				w.Settle(row, Outcome{Status: Completed})
+			}
+			close(proceed)
+			if err := <-started; !errors.Is(err, ErrOwnerGone) {
+				t.Errorf("Start = %v", err)
+			}
+			synctest.Wait()
+			if !early {
+				if w.fake.of(row).removed || len(w.fake.cancels(row)) != 1 {
+					t.Errorf("removed while it runs, or not cancelled: %q", w.fake.cancels(row))
+				}
+				w.Settle(row, Outcome{Status: Killed})
+			}
+			synctest.Wait()
+			if got := w.fake.of(row); !got.removed || got.leftovers != 0 {
+				t.Errorf("early %v: left by the abandoned start: %+v", early, got)
+			}
+			w.consistent()
+			if len(w.rows) != 0 {
+				t.Errorf("%d rows", len(w.rows))
+			}
+		})
+	}
 }

@@ -15,7 +15,7 @@ func (r *Registry) Inbox(h Handle) []Task {
 	if err != nil {
 		return nil
 	}
-	return snapshots(byEnd(o.waiting, o.parked))
+	return snapshotsLocked(byEnd(o.waiting, o.parked))
 }
 
 // AwaitInbox waits until a notice is due. When the deadline of ctx passes the
@@ -30,7 +30,7 @@ func (r *Registry) AwaitInbox(ctx context.Context, h Handle) ([]Task, error) {
 			if err != nil {
 				return nil, err
 			}
-			return snapshots(byEnd(o.waiting, o.parked)), nil
+			return snapshotsLocked(byEnd(o.waiting, o.parked)), nil
 		}
 		if r.phase != open {
 			r.mu.Unlock()

@@ -17,7 +17,7 @@ func (r *Registry) Kill(ctx context.Context, c Caller, id string, reason *string
 	}
 	p := r.producerLocked(rec)
 	if rec.Status.Terminal() {
-		return r.killEnded(rec, p, agent)
+		return r.killEndedLocked(rec, p, agent)
 	}
 	if agent {
 		r.claimLocked(rec)
@@ -36,20 +36,20 @@ func (r *Registry) Kill(ctx context.Context, c Caller, id string, reason *string
 	}
 	if rec.gone {
 		r.killedLocked(rec, agent)
-		return false, rec.snapshot(), nil
+		return false, rec.snapshotLocked(), nil
 	}
 	r.stopLocked(rec, agent)
-	return false, rec.snapshot(), nil
+	return false, rec.snapshotLocked(), nil
 }
 
-// killEnded is a kill of a task that had ended (T39). It is called with the
+// killEndedLocked is a kill of a task that had ended (T39). It is called with the
 // lock and gives it back.
-func (r *Registry) killEnded(rec *record, p Producer, agent bool) (bool, Task, error) {
+func (r *Registry) killEndedLocked(rec *record, p Producer, agent bool) (bool, Task, error) {
 	if agent && !rec.Reported {
 		r.claimLocked(rec)
 		r.stopLocked(rec, agent)
 	}
-	snapshot := rec.snapshot()
+	snapshot := rec.snapshotLocked()
 	r.unlock()
 	if _, err := p.EndLeftovers(rec.row); err != nil {
 		return true, snapshot, producerFailed(err)

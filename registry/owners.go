@@ -32,8 +32,8 @@ type owner struct {
 	settled chan struct{}    // closed when a task starts or ends; nil: nobody waits
 }
 
-// inbox reports whether ends of the owner's tasks give notices.
-func (o *owner) inbox() bool { return o.Handle != Nobody && o.Handle != OperatorHandle }
+// inboxLocked reports whether ends of the owner's tasks give notices.
+func (o *owner) inboxLocked() bool { return o.Handle != Nobody && o.Handle != OperatorHandle }
 
 // dueLocked counts the notices that a claim would get.
 func (o *owner) dueLocked() int { return len(o.waiting) + len(o.parked) }
@@ -121,7 +121,7 @@ func (r *Registry) ownerLocked(h Handle) (*owner, error) {
 // agentLocked is ownerLocked for calls that only a registered owner can make.
 func (r *Registry) agentLocked(h Handle) (*owner, error) {
 	o, err := r.ownerLocked(h)
-	if err == nil && !o.inbox() {
+	if err == nil && !o.inboxLocked() {
 		return nil, Errorf(KindUnauthorized, "the operator has no inbox, host or registration; name a session")
 	}
 	return o, err
@@ -169,7 +169,7 @@ func (r *Registry) Owners() []Owner {
 func (r *Registry) agentsLocked() []*owner {
 	var all []*owner
 	for _, o := range r.owners {
-		if o.inbox() {
+		if o.inboxLocked() {
 			all = append(all, o)
 		}
 	}

@@ -84,7 +84,7 @@ func (r *Registry) protectedLocked(rec *record, lost time.Duration) bool {
 	if rec.gone || rec.claims > 0 || rec.readers != [2]chan struct{}{} || rec.owner.disposed != nil {
 		return true
 	}
-	notice := rec.due() || rec.Notice == Leased && !rec.Reported
+	notice := rec.dueLocked() || rec.Notice == Leased && !rec.Reported
 	return notice && (rec.owner.host != nil || !r.longGoneLocked(rec.owner, lost))
 }
 

@@ -11,15 +11,15 @@ func (r *Registry) findLocked(c Caller, id string) (*record, error) {
 	if rec == nil {
 		return nil, unknownTask(id)
 	}
-	if !r.sees(c, rec.Owner) {
+	if !r.seesLocked(c, rec.Owner) {
 		return nil, Errorf(KindForeignTask, "task %s belongs to another session", id)
 	}
 	return rec, nil
 }
 
-// sees reports whether the caller may see the tasks of an owner: an owner its
+// seesLocked reports whether the caller may see the tasks of an owner: an owner its
 // own and the unowned (T24, T29), the operator all.
-func (r *Registry) sees(c Caller, h Handle) bool {
+func (r *Registry) seesLocked(c Caller, h Handle) bool {
 	own, agent := c.Owner()
 	if !agent || h == Nobody || own == h {
 		return true
@@ -36,7 +36,7 @@ func (r *Registry) Get(c Caller, id string) (Task, error) {
 	if err != nil {
 		return Task{}, err
 	}
-	return rec.snapshot(), nil
+	return rec.snapshotLocked(), nil
 }
 
 // ByRow is the task of a row, which is what a command knows itself by: at its
@@ -54,7 +54,7 @@ func (r *Registry) ByRow(ctx context.Context, c Caller, row Row) (Task, error) {
 			if err != nil {
 				return Task{}, err
 			}
-			return rec.snapshot(), nil
+			return rec.snapshotLocked(), nil
 		}
 		if err := r.awaitStartLocked(ctx, rec); err != nil {
 			return Task{}, err
@@ -89,13 +89,13 @@ func (r *Registry) List(c Caller, all bool) []Task {
 			}
 		}
 	}
-	return snapshots(ordered(sets...))
+	return snapshotsLocked(ordered(sets...))
 }
 
-func snapshots(records []*record) []Task {
+func snapshotsLocked(records []*record) []Task {
 	tasks := make([]Task, len(records))
 	for i, rec := range records {
-		tasks[i] = rec.snapshot()
+		tasks[i] = rec.snapshotLocked()
 	}
 	return tasks
 }

@@ -16,8 +16,8 @@ func readerOf(c Caller) int {
 	return byOperator
 }
 
-// cursor is where the caller's next read begins.
-func (rec *record) cursor(c Caller) int64 {
+// cursorLocked is where the caller's next read begins.
+func (rec *record) cursorLocked(c Caller) int64 {
 	if readerOf(c) == byOwner {
 		return rec.Cursor
 	}
@@ -41,8 +41,8 @@ func (r *Registry) Read(ctx context.Context, c Caller, id string, keep func(Task
 	if reports {
 		r.claimLocked(rec)
 	}
-	snapshot := rec.snapshot()
-	req := ReadRequest{From: rec.cursor(c), Ended: ended}
+	snapshot := rec.snapshotLocked()
+	req := ReadRequest{From: rec.cursorLocked(c), Ended: ended}
 	if fromStart {
 		req.From = 0
 	}
@@ -77,7 +77,7 @@ func (r *Registry) readTurnLocked(ctx context.Context, c Caller, id string) (*re
 		if r.phase != open {
 			return nil, ErrShuttingDown
 		}
-		abort := r.abortOf(c)
+		abort := r.abortOfLocked(c)
 		r.unlock()
 		select {
 		case <-busy:
@@ -92,8 +92,8 @@ func (r *Registry) readTurnLocked(ctx context.Context, c Caller, id string) (*re
 	}
 }
 
-// abortOf is closed when the waits of a caller are aborted.
-func (r *Registry) abortOf(c Caller) <-chan struct{} {
+// abortOfLocked is closed when the waits of a caller are aborted.
+func (r *Registry) abortOfLocked(c Caller) <-chan struct{} {
 	h, agent := c.Owner()
 	if !agent {
 		h = OperatorHandle

@@ -36,7 +36,7 @@ func (r *Registry) unclaimLocked(rec *record) {
 		return
 	}
 	r.indexNoticeLocked(rec)
-	if rec.due() {
+	if rec.dueLocked() {
 		r.ringLocked(rec.owner)
 	}
 }

@@ -22,7 +22,7 @@ func (r *Registry) Unsettled(producer string) []Recovered {
 		for _, set := range []map[Row]*record{o.starting, o.live} {
 			for _, rec := range set {
 				if rec.Producer == producer {
-					left = append(left, Recovered{Task: rec.snapshot(), Starting: rec.Starting, Cause: rec.Cause})
+					left = append(left, Recovered{Task: rec.snapshotLocked(), Starting: rec.Starting, Cause: rec.Cause})
 				}
 			}
 		}

@@ -54,8 +54,8 @@ func (r *Registry) Register(reg Registration, host Host) (Handle, error) {
 	} else if next.Session == "" {
 		next.Agent = reg.Agent
 	}
-	r.putNamed(t, o, next)
-	r.returnLeases(t, o, reg.Leases)
+	r.putNamedLocked(t, o, next)
+	r.returnLeasesLocked(t, o, reg.Leases)
 	if err := t.commit(); err != nil {
 		return "", err
 	}
@@ -81,7 +81,7 @@ func (r *Registry) knownLocked(hash [32]byte, reg Registration, host Host) (*own
 			return o, nil
 		}
 		// The daemon ended between the host's register and its bind: this is both.
-		if err := known.takeable(host, reg.Takeover); err != nil {
+		if err := known.takeableLocked(host, reg.Takeover); err != nil {
 			return nil, err
 		}
 		return known, r.mergeLocked(known, o, host)
@@ -93,11 +93,11 @@ func (r *Registry) knownLocked(hash [32]byte, reg Registration, host Host) (*own
 	if o == nil {
 		return nil, nil
 	}
-	return o, o.takeable(host, reg.Takeover)
+	return o, o.takeableLocked(host, reg.Takeover)
 }
 
-// takeable says why a host may not have an owner that it has no token of.
-func (o *owner) takeable(host Host, takeover bool) error {
+// takeableLocked says why a host may not have an owner that it has no token of.
+func (o *owner) takeableLocked(host Host, takeover bool) error {
 	switch {
 	case o.disposed != nil:
 		return Errorf(KindOwnerGone, "owner %s is being disposed; register again when that is over", o.Handle)
@@ -122,8 +122,8 @@ func withToken(tokens [][32]byte, hash [32]byte) [][32]byte {
 	return tokens[max(0, len(tokens)-maxTokens):]
 }
 
-// putNamed replaces what is kept of an owner and files its name and tokens.
-func (r *Registry) putNamed(t *transition, o *owner, next OwnerRecord) {
+// putNamedLocked replaces what is kept of an owner and files its name and tokens.
+func (r *Registry) putNamedLocked(t *transition, o *owner, next OwnerRecord) {
 	before := o.OwnerRecord
 	t.putOwner(o, next)
 	t.then(func() {

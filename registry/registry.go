@@ -42,14 +42,14 @@ type Registry struct {
 	// cancels); it ends with Shutdown's drain.
 	life context.Context
 	end  context.CancelFunc
-	wg   sync.WaitGroup // the timer's goroutine, for which Close waits
+	wg   sync.WaitGroup // the timer's goroutine and those that remove; Close waits for them
 
 	// mu guards everything below, and the fields of record, owner, waiter and
 	// Subscription.
 	mu sync.Mutex
 
 	producers map[string]Producer
-	rows      map[Row]*record    // every record, those without an id too
+	rows      map[Row]*record    // every record, those without an id too, and starts whose owner is disposed
 	ids       map[string]*record // those with an id
 	live      map[Row]*record    // with an id and not terminal
 	finished  int                // terminal ones
@@ -107,7 +107,7 @@ type record struct {
 	gone    bool          // not in the registry any more
 	failing bool          // its start could not be recorded: forgotten when it ends
 	waiters []*waiter     // in the order they came
-	claims  int           // receipts that are open and kills that are asking (see reported)
+	claims  int           // receipts that are open and kills that are asking (see reportedLocked)
 	byUser  int           // kills of the operator that are asking
 	late    lateKill      // kills that the store refused so far
 	started chan struct{} // closed when the start is over; nil after that
@@ -115,18 +115,18 @@ type record struct {
 	readers [2]chan struct{} // one for the owner, one for the operator: nil = free, else closed when it gets free
 }
 
-// reported is the bit that everybody sees: whoever has a receipt that is still
+// reportedLocked is the bit that everybody sees: whoever has a receipt that is still
 // open, or asks the producer for a kill now, is committed to tell of the end.
-func (rec *record) reported() bool { return rec.Reported || rec.claims > 0 }
+func (rec *record) reportedLocked() bool { return rec.Reported || rec.claims > 0 }
 
-// due reports whether the notice of the end waits for a claim.
-func (rec *record) due() bool {
-	return rec.owner.inbox() && rec.Status.Terminal() && !rec.reported() &&
+// dueLocked reports whether the notice of the end waits for a claim.
+func (rec *record) dueLocked() bool {
+	return rec.owner.inboxLocked() && rec.Status.Terminal() && !rec.reportedLocked() &&
 		(rec.Notice == Waiting || rec.Notice == Parked)
 }
 
-// snapshot is the task as callers see it (T4).
-func (rec *record) snapshot() Task {
+// snapshotLocked is the task as callers see it (T4).
+func (rec *record) snapshotLocked() Task {
 	t := rec.Task
 	t.Reported = rec.Reported || rec.claims > 0 && rec.Status.Terminal()
 	if rec.late != (lateKill{}) {

@@ -101,7 +101,7 @@ func (r *Registry) indexNoticeLocked(rec *record) {
 	delete(o.waiting, rec.row)
 	delete(o.parked, rec.row)
 	switch {
-	case rec.gone || !rec.due():
+	case rec.gone || !rec.dueLocked():
 	case rec.Notice == Waiting:
 		o.waiting[rec.row] = rec
 	default:
@@ -121,7 +121,7 @@ func (r *Registry) forgetLocked(rec *record) {
 	delete(r.late, rec.row)
 	if rec.ID != "" {
 		delete(r.ids, rec.ID)
-		r.changes.bury(rec.snapshot())
+		r.changes.bury(rec.snapshotLocked())
 	}
 	for i, free := range rec.readers {
 		if free != nil {

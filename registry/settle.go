@@ -17,7 +17,7 @@ func (r *Registry) Settle(row Row, o Outcome) {
 		return
 	}
 	if rec.failing {
-		r.dropStartLocked(rec)
+		r.abandonedLocked(rec)
 		return
 	}
 	if rec.Starting {
@@ -49,7 +49,7 @@ func (r *Registry) settleLocked(rec *record, o Outcome) {
 		return
 	}
 	delete(r.pending, rec.row)
-	snapshot := rec.snapshot()
+	snapshot := rec.snapshotLocked()
 	rec.waiters = nil
 	for _, w := range waiting {
 		w.result = &snapshot
@@ -61,7 +61,7 @@ func (r *Registry) settleLocked(rec *record, o Outcome) {
 		return
 	}
 	r.completeLocked(rec.owner, snapshot)
-	if rec.due() {
+	if rec.dueLocked() {
 		r.ringLocked(rec.owner)
 	}
 }
@@ -85,7 +85,7 @@ func (r *Registry) endedLocked(rec *record, o Outcome, seq int64) Record {
 		cause := next.Cause
 		next.Detail = &cause
 	}
-	if rec.owner.inbox() {
+	if rec.owner.inboxLocked() {
 		next.Notice = Waiting
 	}
 	return next

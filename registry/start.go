@@ -69,7 +69,7 @@ func (r *Registry) reserveLocked(ctx context.Context, c Caller, s Spec) (*record
 		}
 		if same := o.keys[s.Key]; s.Key != "" && same != nil {
 			if !same.Starting {
-				t := same.snapshot()
+				t := same.snapshotLocked()
 				return nil, &t, nil
 			}
 			if err := r.awaitStartLocked(ctx, same); err != nil {
@@ -129,7 +129,7 @@ func (r *Registry) preflightLocked(o *owner, s Spec) (limit int64, err error) {
 	if limit, err = outputLimit(s.OutputLimit); err != nil {
 		return 0, err
 	}
-	if o.inbox() && (o.host == nil || o.disposed != nil) {
+	if o.inboxLocked() && (o.host == nil || o.disposed != nil) {
 		return 0, Errorf(KindOwnerGone, "%s", ErrOwnerGone.Message)
 	}
 	if r.producers[s.Producer] == nil {
@@ -188,7 +188,7 @@ func (r *Registry) register(rec *record) (Task, error) {
 	}
 	r.startedLocked(rec)
 	r.announceLocked(rec.owner)
-	snapshot := rec.snapshot()
+	snapshot := rec.snapshotLocked()
 	if held := rec.held; held != nil {
 		rec.held = nil
 		r.settleLocked(rec, *held)
@@ -205,17 +205,25 @@ func (r *Registry) startedLocked(rec *record) {
 // dropStartLocked forgets a row that never ran. Where the store refuses even
 // that, it is told again with the next commit.
 func (r *Registry) dropStartLocked(rec *record) {
-	if rec.gone {
-		return
+	if !rec.gone {
+		t := r.transitionLocked()
+		t.drop(rec)
+		if err := t.commit(); err != nil {
+			r.log.Error("a start that failed could not be taken back yet", "row", rec.row, "error", err)
+			r.orphans = append(r.orphans, rec.row)
+			r.forgetLocked(rec)
+		}
 	}
-	t := r.transitionLocked()
-	t.drop(rec)
-	if err := t.commit(); err != nil {
-		r.log.Error("a start that failed could not be taken back yet", "row", rec.row, "error", err)
-		r.orphans = append(r.orphans, rec.row)
-		r.forgetLocked(rec)
-	}
+	delete(r.rows, rec.row) // one whose owner was disposed is still there (keepStartLocked)
 	r.startedLocked(rec)
+}
+
+// keepStartLocked keeps a start whose owner is disposed findable until it is
+// over, and its work has ended.
+func (r *Registry) keepStartLocked(rec *record) {
+	if rec.Starting && rec.started != nil {
+		r.rows[rec.row] = rec
+	}
 }
 
 // abandon ends work that could not be recorded: it keeps its slot until it has
@@ -226,7 +234,7 @@ func (r *Registry) abandon(rec *record, why error) {
 	ended := rec.held != nil
 	p := r.producerLocked(rec)
 	if ended {
-		r.dropStartLocked(rec)
+		r.abandonedLocked(rec)
 	}
 	r.unlock()
 	if ended {
@@ -239,4 +247,19 @@ func (r *Registry) abandon(rec *record, why error) {
 		defer r.unlock()
 		r.dropStartLocked(rec)
 	}
+}
+
+// abandonedLocked forgets work that could not be recorded and has ended, and
+// has its producer delete what it kept of it. The producer may be in the middle
+// of telling of the end, so it is asked from a goroutine; Close waits for that.
+func (r *Registry) abandonedLocked(rec *record) {
+	r.dropStartLocked(rec)
+	if r.phase == closed { // the next daemon finds it, and settles it
+		return
+	}
+	p := r.producerLocked(rec)
+	r.wg.Go(func() {
+		r.endLeftoversOf(p, rec.row)
+		r.removeKept(p, rec.row)
+	})
 }

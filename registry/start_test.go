@@ -253,6 +253,10 @@ func TestStartUnrecorded(t *testing.T) {
 	if got := w.start(c).ID; got != "bash-1" {
 		t.Errorf("the next id is %s; a failed start burns none", got)
 	}
+	w.close()
+	if !w.fake.of(row).removed {
+		t.Error("what its producer kept is left")
+	}
 }
 
 // TestByRow: a command that knows its row alone finds its task, also while its

@@ -32,7 +32,7 @@ func (w *world) consistent() {
 		default:
 			want["live "+h]++
 		}
-		if rec.due() {
+		if rec.dueLocked() {
 			want[string(rec.Notice)+" "+h]++
 		}
 		if rec.Notice == Leased {
@@ -50,7 +50,7 @@ func (w *world) consistent() {
 		}
 	}
 	for h, o := range r.owners {
-		if hostless := o.inbox() && o.host == nil; hostless != (r.lost[h] == o) {
+		if hostless := o.inboxLocked() && o.host == nil; hostless != (r.lost[h] == o) {
 			w.t.Errorf("%s: host %v, lost %v", h, o.host, r.lost[h] != nil)
 		}
 		for name, set := range map[string]map[Row]*record{"starting ": o.starting, "live ": o.live, "finished ": o.finished, "waiting ": o.waiting, "parked ": o.parked, "leased ": o.leased} {
@@ -120,7 +120,7 @@ func TestConcurrent(t *testing.T) {
 			t.Errorf("%s: listed %d times, %d rounds", task.ID, seen[task.ID], done[task.ID])
 		}
 		rec := w.rows[task.Row]
-		if waits := rec.due() || rec.Notice == Leased || rec.Notice == Acked; !waits && !rec.Reported {
+		if waits := rec.dueLocked() || rec.Notice == Leased || rec.Notice == Acked; !waits && !rec.Reported {
 			t.Errorf("%s: the notice is lost: %+v", task.ID, rec.Record)
 		}
 	}

@@ -53,14 +53,14 @@ func (r *Registry) Subscribe(c Caller, at scope.Path, since *int64) (*Subscripti
 func (r *Registry) stateLocked(c Caller, at scope.Path) []Task {
 	sets := make([]map[Row]*record, 0, 2*len(r.owners))
 	for h, o := range r.owners {
-		if r.sees(c, h) {
+		if r.seesLocked(c, h) {
 			sets = append(sets, o.live, o.finished)
 		}
 	}
 	tasks := []Task{}
 	for _, rec := range ordered(sets...) {
 		if at.Contains(rec.Scope) {
-			tasks = append(tasks, rec.snapshot())
+			tasks = append(tasks, rec.snapshotLocked())
 		}
 	}
 	return tasks
@@ -113,13 +113,13 @@ func (s *Subscription) scanLocked() (Event, bool) {
 func (s *Subscription) eventLocked(e LogEntry) (Event, bool) {
 	if e.Removed != nil {
 		gone := Task{Row: e.Row, ID: e.Removed.ID, Owner: e.Removed.Owner, Scope: e.Removed.Scope}
-		return Event{Seq: e.Seq, Task: gone, Removed: true}, s.r.sees(s.caller, gone.Owner) && s.at.Contains(gone.Scope)
+		return Event{Seq: e.Seq, Task: gone, Removed: true}, s.r.seesLocked(s.caller, gone.Owner) && s.at.Contains(gone.Scope)
 	}
 	t, known := s.r.changes.gone[e.Row]
 	if rec := s.r.rows[e.Row]; rec != nil {
-		t, known = rec.snapshot(), true
+		t, known = rec.snapshotLocked(), true
 	}
-	if !known || !s.r.sees(s.caller, t.Owner) || !s.at.Contains(t.Scope) {
+	if !known || !s.r.seesLocked(s.caller, t.Owner) || !s.at.Contains(t.Scope) {
 		return Event{}, false // its removal follows in the log, or it is not theirs
 	}
 	if e.Status != t.Status { // what belongs to a later status was not known then

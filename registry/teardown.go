@@ -151,11 +151,16 @@ func (r *Registry) endLeftovers(o *owner) {
 	}
 	r.mu.Unlock()
 	for _, w := range all {
-		if w.p.Facts(w.rec.row).Leftovers == 0 {
-			continue
-		}
-		if _, err := w.p.EndLeftovers(w.rec.row); err != nil {
-			r.log.Error("what a task left running could not be ended", "row", w.rec.row, "error", err)
-		}
+		r.endLeftoversOf(w.p, w.rec.row)
+	}
+}
+
+// endLeftoversOf ends what one ended task left running.
+func (r *Registry) endLeftoversOf(p Producer, row Row) {
+	if p.Facts(row).Leftovers == 0 {
+		return
+	}
+	if _, err := p.EndLeftovers(row); err != nil {
+		r.log.Error("what a task left running could not be ended", "row", row, "error", err)
 	}
 }

@@ -98,7 +98,7 @@ func (r *Registry) WaitMatch(ctx context.Context, c Caller, id string, ms float6
 func (r *Registry) unread(ctx context.Context, rec *record, c Caller) (Producer, int64) {
 	for {
 		r.mu.Lock()
-		busy, p, from := rec.readers[readerOf(c)], r.producerLocked(rec), rec.cursor(c)
+		busy, p, from := rec.readers[readerOf(c)], r.producerLocked(rec), rec.cursorLocked(c)
 		r.mu.Unlock()
 		if busy == nil || ctx.Err() != nil {
 			return p, from
@@ -153,16 +153,16 @@ func (r *Registry) wait(ctx context.Context, c Caller, id string, ms float64, ev
 	case err != nil:
 		return Task{}, nil, producerFailed(err)
 	}
-	return rec.snapshot(), nil, nil // T50
+	return rec.snapshotLocked(), nil, nil // T50
 }
 
 // answerEndLocked answers with an end that is there (T47).
 func (r *Registry) answerEndLocked(rec *record, c Caller) (Task, *Receipt, error) {
 	if _, agent := c.Owner(); !agent {
-		return rec.snapshot(), nil, nil
+		return rec.snapshotLocked(), nil, nil
 	}
 	r.claimLocked(rec)
-	return rec.snapshot(), r.reportReceipt(rec), nil
+	return rec.snapshotLocked(), r.reportReceipt(rec), nil
 }
 
 func (r *Registry) enterLocked(rec *record, w *waiter) {
