@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"sidetask/paths"
 	"sidetask/registry"
@@ -105,7 +106,7 @@ func (p *Producer) run(ctx context.Context, row registry.Row, j *job) (err error
 	defer lock.Close()
 	k, err := p.spare.take()
 	if err != nil {
-		return err
+		return noRoom(err)
 	}
 	defer k.conn.Close()
 	if err := ctx.Err(); err != nil {
@@ -132,7 +133,7 @@ func (p *Producer) run(ctx context.Context, row registry.Row, j *job) (err error
 	if err := p.handOver(k, row, j, lock); err != nil {
 		p.takeBack(row, k)
 		removeGroup(group)
-		return fmt.Errorf("hand the command to its keeper: %w", err)
+		return noRoom(fmt.Errorf("hand the command to its keeper: %w", err))
 	}
 	p.spare.warm()
 	p.checkLimit(row, j.TimeoutMs, j.GraceMs)
@@ -162,6 +163,18 @@ func (p *Producer) handOver(k *spare, row registry.Row, j *job, lock *os.File) e
 		t.pid = r.PID
 	}
 	return nil
+}
+
+// noRoom says what to do where the system has no room for one more process: a
+// keeper that could not be forked, or died of it before it said a word.
+func noRoom(err error) error {
+	switch {
+	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.ENOMEM), errors.Is(err, syscall.ECONNRESET):
+		return fmt.Errorf("no process could be started for the command (%w): end something, or raise the limit of processes (ulimit -u, pids of the control group) or memory, then retry", err)
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return fmt.Errorf("no descriptor is left for the command (%w): raise the daemon's limit (ulimit -n), then retry", err)
+	}
+	return err
 }
 
 // errClosed is what a start after Close says.

@@ -70,6 +70,9 @@ func (p *program) acp(ctx context.Context, f acpFlags, agent []string) error {
 		return &failure{status, err, ""} // it says what to do itself
 	}
 	if status != 0 {
+		if status < 128 { // else it was ended, often by us at the end
+			p.say("the agent %s has ended (exit status %d); run it by itself to see why", agent[0], status)
+		}
 		return exit(status)
 	}
 	return nil
