@@ -149,7 +149,7 @@ func readRecord(path string) (exit, bool) {
 
 // outcome says how the command ended (T191 with sidetask's changes, T192).
 func (e exit) outcome() registry.Outcome {
-	o := registry.Outcome{Status: registry.Completed, EndedAt: e.EndedAt}
+	o := registry.Outcome{Status: registry.Completed, EndedAt: e.EndedAt, RanMs: e.RanMs}
 	var detail string
 	switch {
 	case e.SpawnError != "":

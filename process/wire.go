@@ -96,7 +96,8 @@ type exit struct {
 	Core       bool   `json:"core,omitempty"`
 	Cause      string `json:"cause,omitempty"`
 	TimeoutMs  int64  `json:"timeoutMs,omitempty"`
-	EndedAt    int64  `json:"endedAt"` // ms since the epoch
+	EndedAt    int64  `json:"endedAt"`         // ms since the epoch
+	RanMs      int64  `json:"ranMs,omitempty"` // from start to end, whatever the clock was set to
 	Leftovers  int    `json:"leftovers,omitempty"`
 	Dropped    int64  `json:"dropped,omitempty"` // bytes of output that a full disk did not take
 	CPUMs      int64  `json:"cpuMs"`

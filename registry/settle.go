@@ -75,8 +75,12 @@ func (r *Registry) endedLocked(rec *record, o Outcome, seq int64) Record {
 	}
 	next := rec.Record
 	next.Status, next.Detail, next.ExitCode, next.Signal = o.Status, o.Detail, o.ExitCode, o.Signal
-	// A clock that was set back must not end a task before its start (T104).
+	// A clock that was set back must not end a task before its start (T104), and
+	// no step of it changes how long one took.
 	next.FinishedAt = max(o.EndedAt, next.StartedAt)
+	if o.RanMs > 0 {
+		next.FinishedAt = next.StartedAt + o.RanMs
+	}
 	next.Ended = seq
 	if next.Cause == "" && rec.Status == Running && (rec.late.user || rec.byUser > 0 && !rec.late.agent) {
 		next.Cause = causeUser // the kill is on its way (T43)

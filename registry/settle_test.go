@@ -330,3 +330,17 @@ func TestChangeFeed(t *testing.T) {
 		t.Errorf("heard %q", heard)
 	}
 }
+
+// TestClockSteps: no step of the wall clock, forward or back, changes how long
+// a task took (FIELD "Environment, cwd, locale, clock"; T104).
+func TestClockSteps(t *testing.T) {
+	for _, step := range []time.Duration{-time.Hour, 0, 24 * time.Hour} {
+		w := newWorld(t)
+		task := w.start(AsOperator())
+		w.Settle(task.Row, Outcome{Status: Completed, EndedAt: task.StartedAt + step.Milliseconds(), RanMs: 1500})
+		ended := w.get(task.ID)
+		if took := ended.FinishedAt - ended.StartedAt; took != 1500 {
+			t.Errorf("the clock was set by %v: the task took %d ms, want 1500", step, took)
+		}
+	}
+}

@@ -73,6 +73,9 @@ type Outcome struct {
 	ExitCode *int
 	Signal   string // "SIGTERM"
 	EndedAt  int64  // ms since the epoch; 0 = now
+	// RanMs is how long the work took by a clock that nobody sets; then the end
+	// is that long after the start, whatever EndedAt says. 0 = not known.
+	RanMs int64
 }
 
 // Facts are what only the producer knows of a task, for the operator.

@@ -61,6 +61,7 @@ func (k *keeper) end(status syscall.WaitStatus, usage syscall.Rusage) {
 		PID:     k.command,
 		Cause:   k.cause,
 		EndedAt: k.endedAt.UnixMilli(),
+		RanMs:   k.endedAt.Sub(k.began).Milliseconds(),
 		CPUMs:   (usage.Utime.Nano() + usage.Stime.Nano()) / int64(time.Millisecond),
 		RSSMax:  usage.Maxrss << 10,
 	}

@@ -32,6 +32,7 @@ type keeper struct {
 	memory  memory
 
 	cause    string
+	began    time.Time // when the command was started, monotonic
 	limit    time.Time // zero: no time limit
 	stopping *stopping // nil: nobody asked
 	ended    *exit     // the command's end; its record may be still to be written
@@ -55,8 +56,9 @@ func (k *keeper) start(daemon int) bool {
 		tell(daemon, report{Error: err.Error(), Recorded: k.fail(err)})
 		return false
 	}
+	k.began = time.Now()
 	if k.job.TimeoutMs > 0 {
-		k.limit = time.Now().Add(time.Duration(k.job.TimeoutMs) * time.Millisecond)
+		k.limit = k.began.Add(time.Duration(k.job.TimeoutMs) * time.Millisecond)
 	}
 	k.active()
 	k.sign()
