@@ -103,7 +103,7 @@ func configure(o *Options) (*config.Live, *logger, error) {
 		}
 		w = file
 	}
-	log := newLogger(w, settings.Log.Format, !o.Autostarted && o.Service.Journal())
+	log := newLogger(w, !o.Autostarted && o.Service.Journal(), settings.Log)
 	live, err := config.Open(o.Paths.Config, log.Logger)
 	if err != nil {
 		log.close()

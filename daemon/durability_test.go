@@ -39,6 +39,8 @@ type witness struct {
 	delivered map[string]int // notices, where the ack was confirmed in between
 	open      string         // lease that is held, its ack not confirmed
 	again     map[string]bool
+	output    map[string]string // what the owner's consuming reads gave, by task id
+	unsure    map[string]bool   // a read was cut off: its bytes may come again
 }
 
 // TestKilledAtAnyInstant kills the daemon again and again while an owner's
@@ -53,7 +55,7 @@ func TestKilledAtAnyInstant(t *testing.T) {
 	if err := os.Mkdir(runs, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	seen := &witness{expected: map[string]int{}, delivered: map[string]int{}, again: map[string]bool{}}
+	seen := &witness{expected: map[string]int{}, delivered: map[string]int{}, again: map[string]bool{}, output: map[string]string{}, unsure: map[string]bool{}}
 	host := client.Keep(client.KeeperOptions{Options: w.options(), OnConnect: seen.register, Revive: true})
 	defer func() { _ = host.Close() }()
 
@@ -68,6 +70,7 @@ func TestKilledAtAnyInstant(t *testing.T) {
 			group.Go(func() { seen.start(ctx, t, host, runs, fmt.Sprintf("%d-%d", round, i)) })
 		}
 		group.Go(func() { _ = seen.claim(ctx, t, host) })
+		group.Go(func() { seen.read(ctx, t, host) })
 		// A random instant, not a wait for something: all instants must do.
 		pause := time.NewTimer(time.Duration(rand.IntN(60)) * time.Millisecond)
 		<-pause.C
@@ -159,6 +162,42 @@ func (s *witness) claim(ctx context.Context, t testing.TB, host *client.Keeper) 
 	return true
 }
 
+// read is one consuming read of a task that lives or has ended. A read that
+// tells of the end is as good as the notice. Its bytes may come again if the
+// daemon dies before it has recorded that they arrived; it has when it has
+// answered one thing more.
+func (s *witness) read(ctx context.Context, t testing.TB, host *client.Keeper) {
+	s.mu.Lock()
+	var id string
+	for id = range s.expected {
+		break // any
+	}
+	s.mu.Unlock()
+	if id == "" {
+		return
+	}
+	var got rpc.TaskOutputResult
+	ref := rpc.TaskRef{As: rpc.As{Token: token}, ID: id}
+	c, err := host.Client(ctx) // the same daemon for both calls
+	if err == nil {
+		err = c.Call(ctx, rpc.MethodTaskOutput, rpc.TaskOutput{TaskRef: ref}, &got)
+	}
+	recorded := err == nil && c.Call(ctx, rpc.MethodTaskGet, ref, nil) == nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unsure[id] = s.unsure[id] || !recorded
+	switch {
+	case err == nil:
+		s.output[id] += got.Text
+		if got.Task.Status.Terminal() {
+			s.delivered[id] = max(s.delivered[id], 1)
+			s.again[id] = true // its notice may be on its way
+		}
+	case !retryable(err):
+		t.Errorf("read %s: %v", id, err)
+	}
+}
+
 // check looks at everything when all is quiet.
 func (s *witness) check(w *world, host *client.Keeper, runs string) {
 	t := w.t
@@ -171,6 +210,12 @@ func (s *witness) check(w *world, host *client.Keeper, runs string) {
 		}
 		if got := w.tail(c, id); got != task.Label+"\nend\n" {
 			t.Errorf("%s: output %q", id, got)
+		}
+		var last rpc.TaskOutputResult
+		w.call(c, rpc.MethodTaskOutput, rpc.TaskOutput{TaskRef: rpc.TaskRef{As: rpc.As{Token: token}, ID: id}}, &last)
+		s.delivered[id] = max(s.delivered[id], 1)
+		if read := s.output[id] + last.Text; read != task.Label+"\nend\n" && !s.unsure[id] {
+			t.Errorf("%s: the owner's reads gave %q", id, read)
 		}
 		if ran, err := os.ReadFile(filepath.Join(runs, task.Label)); err != nil || string(ran) != "run\n" {
 			t.Errorf("%s has run %d times: %v", id, strings.Count(string(ran), "run"), err)

@@ -91,10 +91,12 @@ func inheritedLock(path string) (*os.File, error) {
 // name writes who holds the lock, for those who come second.
 func (l *lock) name(socket string) error {
 	text := fmt.Sprintf("%d %s\n", os.Getpid(), socket)
-	if err := l.file.Truncate(0); err != nil {
+	// In this order the file always begins with a whole line, whoever reads it
+	// or dies in between.
+	if _, err := l.file.WriteAt([]byte(text), 0); err != nil {
 		return fmt.Errorf("write the single-instance lock: %w", err)
 	}
-	if _, err := l.file.WriteAt([]byte(text), 0); err != nil {
+	if err := l.file.Truncate(int64(len(text))); err != nil {
 		return fmt.Errorf("write the single-instance lock: %w", err)
 	}
 	return nil
@@ -114,7 +116,8 @@ func (l *lock) release() { _ = l.file.Close() }
 
 func holder(file *os.File) *BusyError {
 	text, _ := io.ReadAll(io.LimitReader(io.NewSectionReader(file, 0, 4096), 4096))
-	pid, socket, ok := strings.Cut(strings.TrimSuffix(string(text), "\n"), " ")
+	line, _, _ := strings.Cut(string(text), "\n")
+	pid, socket, ok := strings.Cut(line, " ")
 	if !ok {
 		return &BusyError{}
 	}

@@ -1,12 +1,13 @@
 package daemon
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/lmittmann/tint"
 	"golang.org/x/term"
@@ -20,38 +21,65 @@ import (
 // journal listens to. The one before it is kept beside it.
 const maxLogBytes = 4 << 20
 
-// logger writes as [log] says. The level follows a reload; SIDETASK_LOG in the
-// environment outranks the file.
+// logger writes as [log] says and follows it through reloads. SIDETASK_LOG in
+// the environment outranks the level of the file.
 type logger struct {
 	*slog.Logger
-	level slog.LevelVar
-	w     io.WriteCloser
+	level   slog.LevelVar
+	journal bool
+	w       io.WriteCloser
+	current atomic.Pointer[slog.Handler]
 }
 
-func newLogger(w io.WriteCloser, format string, journal bool) *logger {
-	l := &logger{w: w}
-	if format == "auto" && journal {
-		l.Logger = slog.New(systemd.NewJournalHandler(&l.level))
-	} else if format == "tint" || format == "auto" && isTerminal(w) {
-		l.Logger = slog.New(tint.NewTextHandler(w, &tint.Options{Level: &l.level, NoColor: !isTerminal(w)}))
-	} else {
-		l.Logger = slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: &l.level}))
+func newLogger(w io.WriteCloser, journal bool, settings config.Log) *logger {
+	l := &logger{w: w, journal: journal}
+	l.Logger = slog.New(following{l, func(h slog.Handler) slog.Handler { return h }})
+	if name := os.Getenv("SIDETASK_LOG"); name != "" && l.level.UnmarshalText([]byte(name)) != nil {
+		defer l.Warn("SIDETASK_LOG is none of debug, info, warn, error: the level of the configuration holds", "SIDETASK_LOG", name)
 	}
+	l.follow(settings)
 	return l
 }
 
 func (l *logger) close() { _ = l.w.Close() }
 
-// follow takes over a changed level.
+// follow takes over changed settings.
 func (l *logger) follow(settings config.Log) {
-	name := settings.Level
-	if env := os.Getenv("SIDETASK_LOG"); env != "" {
-		name = env
+	if l.level.UnmarshalText([]byte(os.Getenv("SIDETASK_LOG"))) != nil {
+		_ = l.level.UnmarshalText([]byte(settings.Level)) // config has checked it
 	}
-	var level slog.Level
-	if level.UnmarshalText([]byte(strings.ToUpper(name))) == nil {
-		l.level.Set(level)
+	var h slog.Handler
+	switch {
+	case settings.Format == "auto" && l.journal:
+		h = systemd.NewJournalHandler(&l.level)
+	case settings.Format == "tint", settings.Format == "auto" && isTerminal(l.w):
+		h = tint.NewTextHandler(l.w, &tint.Options{Level: &l.level, NoColor: !isTerminal(l.w)})
+	default:
+		h = slog.NewJSONHandler(l.w, &slog.HandlerOptions{Level: &l.level})
 	}
+	l.current.Store(&h)
+}
+
+// following hands each record to the logger's handler as it is then.
+type following struct {
+	l      *logger
+	derive func(slog.Handler) slog.Handler
+}
+
+func (f following) Enabled(_ context.Context, level slog.Level) bool {
+	return level >= f.l.level.Level()
+}
+
+func (f following) Handle(ctx context.Context, r slog.Record) error {
+	return f.derive(*f.l.current.Load()).Handle(ctx, r)
+}
+
+func (f following) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return following{f.l, func(h slog.Handler) slog.Handler { return f.derive(h).WithAttrs(attrs) }}
+}
+
+func (f following) WithGroup(name string) slog.Handler {
+	return following{f.l, func(h slog.Handler) slog.Handler { return f.derive(h).WithGroup(name) }}
 }
 
 func isTerminal(w io.Writer) bool {
