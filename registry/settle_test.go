@@ -189,16 +189,16 @@ func TestUnheard(t *testing.T) {
 }
 
 // loudHost is a host whose calls panic.
-type loudHost struct{ fakeHost }
+type loudHost struct{ lost, deaf string }
 
-func (*loudHost) Lost(Handle)                 { panic("gone") }
-func (*loudHost) Pending(Handle, int, string) { panic("deaf") }
+func (h *loudHost) Lost(Handle)                 { panic(h.lost) }
+func (h *loudHost) Pending(Handle, int, string) { panic(h.deaf) }
 
 // TestHostPanics: a host whose calls panic keeps no bell and no listener from
 // being heard afterwards.
 func TestHostPanics(t *testing.T) {
 	w := newWorld(t)
-	loud := &loudHost{}
+	loud := &loudHost{lost: "gone", deaf: "deaf"}
 	h, err := w.Register(Registration{Token: "first", Session: "s"}, loud)
 	if err != nil {
 		t.Fatal(err)
