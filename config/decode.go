@@ -148,9 +148,9 @@ func (d *document) section(name string, value any, at *node) {
 	values, ok := value.(map[string]any)
 	switch {
 	case !ok && s.placed:
-		d.fail(at, "%s (%s) must be tables by scope, such as [%s.\"/\"]", name, show(value), name)
+		d.fail(at, "%s (%s) must be tables by scope, such as [%s.\"/\"]", name, show(value, at), name)
 	case !ok:
-		d.fail(at, "%s (%s) must be a table, [%s]", name, show(value), name)
+		d.fail(at, "%s (%s) must be a table, [%s]", name, show(value, at), name)
 	case s.placed:
 		d.placed(s, values, at)
 	default:
@@ -169,8 +169,10 @@ func (d *document) placed(s section, tables map[string]any, at *node) {
 			d.fail(at, "%s", misplaced(s, name))
 		case err != nil:
 			d.fail(at, "%s scope %s: %s", s.name, quote(name), strings.TrimPrefix(err.Error(), "invalid "))
+			// Of no use to anyone, but whoever mends the scope hears of the rest as well.
+			d.table(s, fmt.Sprintf("[%s.%s]", s.name, quote(name)), values, at)
 		case !isTable:
-			d.fail(at, "%s.%s (%s) must be a table, [%s.%s]", s.name, quote(name), show(value), s.name, quote(name))
+			d.fail(at, "%s.%s (%s) must be a table, [%s.%s]", s.name, quote(name), show(value, at), s.name, quote(name))
 		default:
 			d.mounts[path] = d.table(s, fmt.Sprintf("[%s.%q]", s.name, path), values, at)
 		}
@@ -196,7 +198,7 @@ func (d *document) array(s section, value any, at *node) {
 	case []any:
 		tables = v
 	default:
-		d.fail(at, "%s (%s) must be an array of tables, [[%s]]", s.name, show(value), s.name)
+		d.fail(at, "%s (%s) must be an array of tables, [[%s]]", s.name, show(value, at), s.name)
 		return
 	}
 	for i, one := range tables {
@@ -206,7 +208,7 @@ func (d *document) array(s section, value any, at *node) {
 		}
 		values, isTable := one.(map[string]any)
 		if !isTable {
-			d.fail(at, "%s (%s) must be an array of tables, [[%s]]", s.name, show(one), s.name)
+			d.fail(at, "%s (%s) must be an array of tables, [[%s]]", s.name, show(one, at), s.name)
 			continue
 		}
 		d.policies = append(d.policies, d.table(s, "[["+s.name+"]]", values, at))
@@ -225,7 +227,7 @@ func (d *document) table(s section, where string, values map[string]any, at *nod
 		}
 		value, ok := def.accept(values[name])
 		if !ok {
-			d.fail(at, "%s (%s) must be %s", name, show(values[name]), def.allowed)
+			d.fail(at, "%s (%s) must be %s", name, show(values[name], at), def.allowed)
 		}
 		t.values[name] = written{value: value, at: at, bad: !ok}
 	}

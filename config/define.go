@@ -176,8 +176,12 @@ func (d definition) get(t target) any {
 	return nil
 }
 
-// show prints a value of the file for a message, bounded and on one line.
-func show(value any) string {
+// show prints a value for a message, bounded and on one line: as it is written
+// where the file has it at a node, which is nil for what comes from no file.
+func show(value any, at *node) string {
+	if text := at.written(); text != "" {
+		return cut(text)
+	}
 	switch v := value.(type) {
 	case string:
 		return quote(v)
@@ -206,7 +210,7 @@ func show(value any) string {
 				parts = append(parts, "a list")
 				continue
 			}
-			parts = append(parts, show(one))
+			parts = append(parts, show(one, at.item(i)))
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
 	case []map[string]any:
@@ -221,6 +225,14 @@ const (
 	maxShownItems = 5
 	maxShownBytes = 80
 )
+
+// cut ends a text at a length that fits a message.
+func cut(s string) string {
+	if len(s) <= maxShownBytes {
+		return s
+	}
+	return s[:maxShownBytes] + "..."
+}
 
 // quote quotes a text of the file, cut at a length that fits a message.
 func quote(s string) string {

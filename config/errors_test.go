@@ -73,8 +73,15 @@ var badFiles = []struct {
 	{"types", "[commands]\nshell = 5\n[limits]\nmaxConnections = true\n[log]\nlevel = 1979-05-27\n[retention]\ndays = [1, [2], {}, 4, 5, 6]", []string{
 		`2:1: shell (5) must be the name of a program or an absolute path`,
 		`4:1: maxConnections (true) must be a whole number of connections, 1 to 65536`,
-		`6:1: level (a date or time) must be "debug", "info", "warn" or "error"`,
+		`6:1: level (1979-05-27) must be "debug", "info", "warn" or "error"`,
 		`8:1: days ([1, a list, a table, 4, 5, ...]) must be a whole number of days, 1 to 36500`,
+	}},
+	{"as it is written", "[retention]\ndays = 1e3 # days\n[limits]\nmaxConnections = 0x7fff_ffff\nmaxMessageBytes = [07:32:00, 1_0.50]\nmaxConcurrentTasksPerOwner = 1979-05-27 07:32:00\t\n[acp]\nmaxDrains=0." + strings.Repeat("0", 100), []string{
+		`2:1: days (1e3) must be a whole number of days, 1 to 36500`,
+		`4:1: maxConnections (0x7fff_ffff) must be a whole number of connections, 1 to 65536`,
+		`5:1: maxMessageBytes ([07:32:00, 1_0.50]) must be a whole number of bytes, 4096 to 1073741824`,
+		`6:1: maxConcurrentTasksPerOwner (1979-05-27 07:32:00) must be a whole number of tasks, 1 to 9007199254740991`,
+		`8:1: maxDrains (0.` + strings.Repeat("0", 78) + `...) must be a whole number of turns, 0 to 1000`,
 	}},
 
 	// Policies.
@@ -115,6 +122,11 @@ var badFiles = []struct {
 		`2:9: mounts scope "/a/": scope "/a/": empty segment`,
 		`3:9: mounts scope "/a b": scope "/a b": space or control character`,
 		`4:9: mounts scope "/a/../b": scope "/a/../b": segment ".."`,
+	}},
+	{"in the table of a bad scope", "[mounts.\"bad scope\"]\nenabled = \"yes\"\nbogus = 1", []string{
+		`1:9: mounts scope "bad scope": scope "bad scope": must begin with "/"`,
+		`2:1: enabled ("yes") must be true or false`,
+		`3:1: unknown key "bogus" in [mounts."bad scope"]: the nearest is "enabled" (known: enabled, waitTimeoutMs, maxWaitTimeoutMs, completionDelivery, maxConsecutiveWakes)`,
 	}},
 	{"no table at a scope", "[mounts]\n\"/\" = 5\nwaitTimeoutMs = 1\nother = 2", []string{
 		`2:1: mounts."/" (5) must be a table, [mounts."/"]`,

@@ -39,7 +39,7 @@ func (o Overrides) said(at scope.Path) (map[string]effective, error) {
 		def, _ := mountKeys.key(name)
 		value, ok := def.accept(values[name])
 		if !ok {
-			return nil, fmt.Errorf("%s (%s) must be %s", name, show(values[name]), def.allowed)
+			return nil, fmt.Errorf("%s (%s) must be %s", name, show(values[name], nil), def.allowed)
 		}
 		said[name] = effective{value: value, origin: fromConnection, scope: at}
 	}
@@ -77,7 +77,7 @@ func ParseOverrides(raw []byte) (Overrides, error) {
 		}
 		typed, ok := def.accept(value)
 		if !ok {
-			wrong = append(wrong, fmt.Sprintf("%s (%s) must be %s", name, show(value), def.allowed))
+			wrong = append(wrong, fmt.Sprintf("%s (%s) must be %s", name, show(value, nil), def.allowed))
 			continue
 		}
 		o.set(name, typed)

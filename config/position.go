@@ -14,6 +14,7 @@ const maxDepth = 32
 // TOML library tells positions of syntax errors only.
 type node struct {
 	offset int              // of the key in the source, in bytes
+	text   string           // of a value that is no string, list or table, as it is written
 	kids   map[string]*node // of a table
 	items  []*node          // of an array
 }
@@ -23,6 +24,14 @@ func (n *node) kid(name string) *node {
 		return nil
 	}
 	return n.kids[name]
+}
+
+// written is the value as the file has it, or "" where that is not at hand.
+func (n *node) written() string {
+	if n == nil {
+		return ""
+	}
+	return n.text
 }
 
 func (n *node) item(i int) *node {
@@ -262,6 +271,7 @@ func (s *scanner) value(n *node, depth int) bool {
 	for s.i < len(s.src) && !strings.ContainsRune("\r\n,]}#", rune(s.src[s.i])) {
 		s.i++
 	}
+	n.text = strings.TrimRight(s.src[at:s.i], " \t")
 	return s.i > at
 }
 

@@ -21,6 +21,7 @@ type cleaner struct {
 	done tail  // complete lines
 	line tail  // the line at the end
 	bad  int64 // bytes that were replaced
+	lost losses
 
 	cr    bool // a carriage return came: what is printed next overwrites the line
 	state scan
@@ -204,17 +205,18 @@ func (c *cleaner) newline() {
 func (c *cleaner) gone(n int64) {
 	c.replaceOpen()
 	c.offset += n
-	c.note(fmt.Sprintf("[%d bytes of output are gone]", n))
+	c.endLine()
+	c.lost.add(loss{at: c.done.total, bytes: n}, int64(c.keep))
+	c.done.append([]byte(fmt.Sprintf("[%d bytes of output are gone]\n", n)))
 }
 
-// note adds a line of its own.
-func (c *cleaner) note(line string) {
+// endLine ends an unfinished line, for one of ours comes.
+func (c *cleaner) endLine() {
 	if c.line.total > 0 {
 		c.done.add(&c.line)
 		c.line.reset()
 		c.done.append([]byte{'\n'})
 	}
-	c.done.append([]byte(line + "\n"))
 }
 
 // replaceOpen ends what is incomplete: nothing more of it comes.
@@ -245,6 +247,11 @@ func (c *cleaner) finish(ended bool) (text string, leftOut int64) {
 	note := ""
 	if c.bad > 0 {
 		note = fmt.Sprintf("[%d bytes were not valid UTF-8, shown as U+FFFD]\n", c.bad)
+	}
+	if _, leftOut := all.last(keep); leftOut > 0 {
+		note += c.lost.note(leftOut)
+	}
+	if note != "" {
 		if !all.endsLine() {
 			note = "\n" + note
 		}

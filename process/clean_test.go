@@ -106,6 +106,52 @@ func TestGone(t *testing.T) {
 	}
 }
 
+// TestGoneInWhatIsCut: where a cap cuts off the line that says so, it is said at the
+// end, within the cap, and so is what came before it; a line that is kept is enough.
+func TestGoneInWhatIsCut(t *testing.T) {
+	more := strings.Repeat("line\n", 200)
+	const keep = 300
+	for _, c := range []struct {
+		name   string
+		losses []int64 // one, then more of the text, and so on
+		invalid,
+		note string
+	}{
+		{"one", []int64{1234}, "", "[of what stood before, 1234 bytes of output are gone]\n"},
+		{"several", []int64{1, 20, 300, 4000}, "", "[of what stood before, 4321 bytes of output are gone]\n"},
+		{"beside invalid bytes", []int64{7}, "\xff\n", "[1 bytes were not valid UTF-8, shown as U+FFFD]\n[of what stood before, 7 bytes of output are gone]\n"},
+		{"none", nil, "", ""},
+	} {
+		cleaner := newCleaner(keep, false)
+		cleaner.write([]byte("begin\n"))
+		for _, n := range c.losses {
+			cleaner.gone(n)
+			cleaner.write([]byte(more))
+		}
+		cleaner.write([]byte(more + c.invalid))
+		text, leftOut := cleaner.finish(true)
+		if len(text) > keep || !strings.HasSuffix(text, "line\n"+strings.ToValidUTF8(c.invalid, "\uFFFD")+c.note) || strings.Count(text, "gone") != strings.Count(c.note, "gone") {
+			t.Errorf("%s: %d bytes, %q", c.name, len(text), text)
+		}
+		if all := cleaner.done.total; leftOut+int64(len(text)-len(c.note)) != all {
+			t.Errorf("%s: %d bytes left out and %d kept of %d", c.name, leftOut, len(text)-len(c.note), all)
+		}
+		if len(cleaner.lost) > 3 {
+			t.Errorf("%s: %d gaps are kept", c.name, len(cleaner.lost))
+		}
+		if again, _ := cleaner.finish(true); again != text {
+			t.Errorf("%s: looked at again it is %q", c.name, again)
+		}
+	}
+	cleaner := newCleaner(1000, false)
+	cleaner.write([]byte(more))
+	cleaner.gone(9)
+	cleaner.write([]byte("end\n"))
+	if text, leftOut := cleaner.finish(true); leftOut == 0 || !strings.HasSuffix(text, "line\n[9 bytes of output are gone]\nend\n") {
+		t.Errorf("%d left out, %q", leftOut, text)
+	}
+}
+
 // TestBackspaceOfLittle: what is taken back again is not counted as left out.
 func TestBackspaceOfLittle(t *testing.T) {
 	for _, raw := range []string{"¦\b", "abc\b\b\b", "x\n€\b"} {

@@ -99,8 +99,11 @@ func busy(path string) (bool, error) {
 }
 
 // openKeeper gives a descriptor of a keeper that an earlier daemon started. A pid
-// is trusted only if the process behind it started when the keeper did.
+// is trusted only if the process behind it started when the keeper did, in this boot.
 func openKeeper(a alive) (pidfd int, err error) {
+	if a.otherBoot() {
+		return -1, fmt.Errorf("process %d ran before the machine was restarted", a.Keeper)
+	}
 	pidfd, err = unix.PidfdOpen(a.Keeper, 0)
 	if err != nil {
 		return -1, err

@@ -121,10 +121,10 @@ func pause(ctx context.Context) error {
 // matches looks at the text so far. Where its beginning has slid out it begins
 // with a newline, so that "^" does not match in the middle of a line.
 func (c *cleaner) matches(until *regexp.Regexp) bool {
-	bad := c.bad
-	c.bad = 0 // the note is ours, not output
+	bad, lost := c.bad, c.lost
+	c.bad, c.lost = 0, nil // the notes are ours, not output
 	text, leftOut := c.finish(false)
-	c.bad = bad
+	c.bad, c.lost = bad, lost
 	if leftOut > 0 {
 		for i, b := range []byte(text) {
 			if b == '\n' {

@@ -256,5 +256,9 @@ func (p *Producer) removeStray(row registry.Row) {
 // restarted.
 func (p *Producer) otherBoot(row registry.Row) bool {
 	a, err := p.signed(row)
-	return err == nil && a.Boot != "" && a.Boot != bootID()
+	return err == nil && a.otherBoot()
 }
+
+// otherBoot reports whether the machine was restarted since this keeper ran: no
+// number in its signature means anything then.
+func (a alive) otherBoot() bool { return a.Boot != "" && a.Boot != bootID() }

@@ -19,9 +19,13 @@ const sweepRounds = 20
 // holds all of it, where it has one. Else two marks still tell descent, which
 // every child gets: the task's row and this daemon's socket in the environment
 // (T190), and the command's output pipes. Nobody without one of them is
-// signalled. It says how many it ended.
+// signalled, and nobody at all for a keeper of another boot: its processes are gone,
+// and the numbers of its pipes are others' now. It says how many it ended.
 func (p *Producer) sweep(row registry.Row) int {
 	a, _ := p.signed(row) // unsigned: there was no command
+	if a.otherBoot() {
+		return 0
+	}
 	if a.Group != "" {
 		_ = os.WriteFile(filepath.Join(a.Group, "cgroup.kill"), []byte("1"), 0)
 	}

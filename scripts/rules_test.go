@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,7 +37,8 @@ func TestEveryRuleIsPinned(t *testing.T) {
 	pins := pinnedRules(t)
 	var table bytes.Buffer
 	table.WriteString("# The rules, and the tests that pin them\n\n" +
-		"Made by `go test ./scripts -run Rule -update`; do not edit. A test pins a rule by naming it.\n\n" +
+		"Made by `go test ./scripts -run Rule -update`; do not edit. A test pins a rule by naming it: in the name or the\n" +
+		"comment of a function, which is given then, or anywhere in a file.\n\n" +
 		"| rule | name | pinned by |\n|---|---|---|\n")
 	for _, r := range rules(t) {
 		by := pins[r.number]
@@ -104,16 +108,61 @@ func pinnedRules(t *testing.T) map[int][]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, match := range named.FindAllSubmatch(text, -1) {
-			first, _ := strconv.Atoi(string(match[1]))
-			last := first
-			if len(match[2]) > 0 {
-				last, _ = strconv.Atoi(string(match[2]))
+		byTest := make(map[int]bool)
+		for test, said := range testsOf(t, name, text) {
+			for _, n := range rulesIn(said) {
+				pins[n] = append(pins[n], name+": "+test)
+				byTest[n] = true
 			}
-			for n := first; n <= last && n-first < 20; n++ {
+		}
+		for _, n := range rulesIn(string(text)) {
+			if !byTest[n] {
 				pins[n] = append(pins[n], name)
 			}
 		}
 	}
 	return pins
 }
+
+// rulesIn gives the rules that a text names.
+func rulesIn(text string) (all []int) {
+	for _, match := range named.FindAllStringSubmatch(text, -1) {
+		first, _ := strconv.Atoi(match[1])
+		last := first
+		if match[2] != "" {
+			last, _ = strconv.Atoi(match[2])
+		}
+		for n := first; n <= last && n-first < 20; n++ {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// testsOf gives name and comment of each test, fuzz target and benchmark of a Go
+// file by its name; of another file none.
+func testsOf(t *testing.T, name string, text []byte) map[string]string {
+	t.Helper()
+	if !strings.HasSuffix(name, ".go") {
+		return nil
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := make(map[string]string)
+	for _, decl := range file.Decls {
+		f, ok := decl.(*ast.FuncDecl)
+		if ok && f.Recv == nil && testName.MatchString(f.Name.Name) {
+			// "TestWaitT48" and "TestT48_Wait" name a rule as a word of its own does.
+			words := ruleInName.ReplaceAllString(f.Name.Name, " $0 ")
+			tests[f.Name.Name] = words + "\n" + f.Doc.Text()
+		}
+	}
+	return tests
+}
+
+var (
+	testName   = regexp.MustCompile(`^(Test|Fuzz|Benchmark)[^a-z]`)
+	ruleInName = regexp.MustCompile(`T\d{1,3}`)
+)
