@@ -28,6 +28,7 @@ type fakeDaemon struct {
 	known   chan struct{}      // closed when the owners are registered on the connection
 	owners  map[string]*fakeOwner
 	count   int
+	mounts  string // what mount/list answers; set before the proxy runs
 	leases  int
 	budget  int // wakes left; negative: no end
 	acp     *rpc.ACPSettings

@@ -119,7 +119,7 @@ func TestDifferential(t *testing.T) {
 		agOut, agent := io.Pipe()
 		toAgent, agIn := io.Pipe()
 		died := make(chan int, 1)
-		d := &fakeDaemon{b: &bench{}, up: true}
+		d := &fakeDaemon{b: &bench{}, up: true, mounts: `{}`}
 		c := &child{stdin: agIn, stdout: agOut, stderr: &lastLine{to: io.Discard}, wait: func() (int, string) { return <-died, "" }}
 		done := make(chan struct{})
 		go func() {

@@ -111,7 +111,7 @@ func newBench(t *testing.T, chained bool) *bench {
 
 func newBenchWith(t *testing.T, set func(*Options)) *bench {
 	b := &bench{t: t, toEd: &sink{}, toAg: &sink{}, er: &sink{}, exit: make(chan int, 1), died: make(chan int, 1)}
-	b.daemon = &fakeDaemon{b: b, up: true, budget: -1}
+	b.daemon = &fakeDaemon{b: b, up: true, budget: -1, mounts: `{"mounts":[{"scope":"/","enabled":true}]}`}
 	edRead, edWrite := io.Pipe()
 	agRead, agWrite := io.Pipe()
 	b.editor, b.agent = edWrite, agWrite
