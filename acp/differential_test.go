@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Methods and updates of the published schemas, versions 1 and 2, and unknown
-// ones, that the proxy has no business with.
+// Methods and updates, unknown ones too, that the proxy has no business with, for
+// traffic that makes no sense. TestDifferentialKinds has the published schemas.
 var (
 	clientMethods = []string{
 		"authenticate", "logout", "session/list", "session/set_mode", "session/set_model", "session/set_config_option",

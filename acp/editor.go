@@ -25,11 +25,16 @@ const (
 	methodTurnEnded  = "_session/turn_ended"
 )
 
-// editorLine takes one line of the editor.
+// editorLine takes one line of the editor. What it leaves behind when it goes away
+// in the middle of one is no message, and must not become a line by us.
 func (p *proxy) editorLine(line []byte) {
+	whole := len(line)
 	line = ended(line)
 	e, ok := wire.Scan(line)
 	switch {
+	case !ok && whole < len(line) && len(bytes.TrimSpace(line)) > 0:
+		p.logf("the editor went away in the middle of a message: its %d bytes were dropped", p.gaps.Size(line)-1)
+		p.drop(fromEditor, line)
 	case !ok:
 		if len(bytes.TrimSpace(line)) > 0 {
 			p.trace.line(fromEditor, "", line)

@@ -134,7 +134,9 @@ func (p *proxy) resumeEditor() {
 		case !l.Part:
 			p.editorLine(l.Bytes)
 		case p.chain == nil:
-			p.agent.piece(l)
+			if p.agent.piece(l); p.agent.torn {
+				p.logf("the editor went away in the middle of a message over %d MiB", wire.MaxLine>>20)
+			}
 		case !l.More:
 			p.logf("a message of the conductor over %d MiB was dropped: it could not be told whom it is for", wire.MaxLine>>20)
 		}

@@ -29,12 +29,8 @@ func (p *proxy) agentPiece(l wire.Line) {
 	s.outline.Add(l.Bytes)
 	whole := bytes.HasSuffix(l.Bytes, []byte{'\n'})
 	p.editor.piece(l)
-	switch {
-	case l.More:
-	case whole:
+	if whole && !l.More {
 		p.wentBy(s.outline.Answer())
-	default:
-		p.editor.line([]byte{'\n'}) // the agent has ended in the middle of it
 	}
 }
 

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"io"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -46,4 +47,47 @@ func TestLongAnswer(t *testing.T) {
 		}
 		b.end()
 	})
+}
+
+// An editor that goes away in the middle of a line: what it said before gets to
+// the agent, the half line does not become a line (ACP.md §1, §7).
+func TestEditorGoesInLine(t *testing.T) {
+	const whole = `{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":[1,2]}}` + "\n"
+	for n := 1; n < len(whole)-1; n++ {
+		half := whole[:n]
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, false)
+			_, _ = io.WriteString(b.editor, whole+half)
+			_ = b.editor.Close()
+			synctest.Wait()
+			if got := b.toAg.take(); got != whole {
+				t.Errorf("the agent got %q after %q", got, half)
+			}
+			if got := b.er.take(); !strings.Contains(got, "in the middle of a message: its "+strconv.Itoa(n)+" bytes were dropped") {
+				t.Errorf("stderr: %q", got)
+			}
+			b.end()
+		})
+	}
+}
+
+// Of a line that is too long to be kept the agent has got a part already: it stays
+// a part, until something that must follow.
+func TestLongLineTorn(t *testing.T) {
+	o := newOutlet(wire.NewGaps("x"))
+	text := func() (s string) {
+		for _, p := range o.next {
+			s += string(p.Bytes)
+		}
+		return s
+	}
+	o.piece(wire.Line{Bytes: []byte("{half"), Part: true, More: true})
+	o.piece(wire.Line{Part: true})
+	if got := text(); got != "{half" {
+		t.Errorf("got %q, want no newline", got)
+	}
+	o.line([]byte("{}\n"))
+	if got := text(); got != "{half\n{}\n" || o.size != len(got) {
+		t.Errorf("got %q, size %d", got, o.size)
+	}
 }

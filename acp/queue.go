@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"bytes"
 	"io"
 	"sync/atomic"
 
@@ -28,6 +29,7 @@ type outlet struct {
 
 	streaming bool         // a line that is passed on in pieces has not ended
 	after     []wire.Piece // what is to come behind it
+	torn      bool         // its end never came: what comes behind it needs a newline first
 }
 
 // written is what the writer has done with one batch.
@@ -42,6 +44,9 @@ func newOutlet(gaps *wire.Gaps) *outlet {
 
 // line queues a whole line of ours or of the other side.
 func (o *outlet) line(b []byte) {
+	if o.torn && !o.failed {
+		o.mend()
+	}
 	if o.gaps.None() && !o.streaming {
 		if !o.failed {
 			o.size += len(b)
@@ -68,12 +73,25 @@ func (o *outlet) piece(l wire.Line) {
 	if o.failed {
 		return
 	}
+	torn := !l.More && !bytes.HasSuffix(l.Bytes, []byte{'\n'}) // before the block is the writer's
 	o.size += len(l.Bytes)
 	o.next = append(o.next, wire.PieceOf(l.Bytes))
-	if o.streaming = l.More; !o.streaming {
-		o.next = append(o.next, o.after...)
-		o.after = nil
+	if o.streaming = l.More; o.streaming {
+		return
 	}
+	o.torn = torn
+	if torn && len(o.after) > 0 {
+		o.mend()
+	}
+	o.next = append(o.next, o.after...)
+	o.after = nil
+}
+
+// mend ends a line whose own end never came.
+func (o *outlet) mend() {
+	o.torn = false
+	o.size++
+	o.next = append(o.next, wire.Piece{Bytes: []byte{'\n'}})
 }
 
 // full reports whether the other side must wait.
@@ -102,7 +120,7 @@ func (o *outlet) done(w written) {
 
 // fail drops all that waits and all that is to come.
 func (o *outlet) fail() {
-	o.failed, o.streaming, o.next, o.after, o.size = true, false, nil, nil, 0
+	o.failed, o.streaming, o.torn, o.next, o.after, o.size = true, false, false, nil, nil, 0
 }
 
 // idle reports whether everything has been written.
