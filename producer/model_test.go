@@ -115,16 +115,7 @@ func (m *machine) close() {
 // daemon, with kills between), each task ends once, with the outcome that came
 // first, and one that was resumed in time goes on (T59, T66).
 func TestOutsideModel(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
-		var failed any // a failure of rapid's is a panic, which must not cross the bubble
-		synctest.Test(t, func(t *testing.T) {
-			defer func() { failed = recover() }()
-			play(r)
-		})
-		if failed != nil {
-			panic(failed)
-		}
-	})
+	rapid.Check(t, func(t *rapid.T) { rapid.SyncTest(t, play) })
 }
 
 func play(t *rapid.T) {
