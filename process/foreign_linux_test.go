@@ -132,9 +132,9 @@ func TestSweepNeedsThisBoot(t *testing.T) {
 		a     alive
 		swept int
 	}{
-		{alive{Start: start, Boot: "another"}, 0},
-		{alive{Start: start + 1, Boot: bootID()}, 0}, // it is older than the keeper
-		{alive{Start: start, Boot: bootID()}, 1},
+		{alive{Format: format, Start: start, Boot: "another"}, 0},
+		{alive{Format: format, Start: start + 1, Boot: bootID()}, 0}, // it is older than the keeper
+		{alive{Format: format, Start: start, Boot: bootID()}, 1},
 	} {
 		w.forge(row, c.a, false)
 		if c.swept == 0 {
