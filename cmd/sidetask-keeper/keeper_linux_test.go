@@ -214,7 +214,7 @@ func TestSpareEnds(t *testing.T) {
 		s.ends(t)
 	}
 	for name, framed := range map[string][]byte{
-		"no JSON":   {0, 0, 0, 2, '{', 'x'},
+		"no line":   {0, 0, 0, 2, '{', 'x'},
 		"too large": {0xff, 0xff, 0xff, 0xff, 'x'},
 	} {
 		s := start(t)
