@@ -282,15 +282,15 @@ func heap() int64 {
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
-func ownRSS(b *testing.B) int64 { return field(b, "/proc/self/status", "VmRSS:") }
+func ownRSS(b *testing.B) int64 { return kilobytes(b, "/proc/self/status", "VmRSS:") }
 
 func privateBytes(b *testing.B, pid int) int64 {
 	path := fmt.Sprintf("/proc/%d/smaps_rollup", pid)
-	return field(b, path, "Private_Dirty:") + field(b, path, "Private_Clean:")
+	return kilobytes(b, path, "Private_Dirty:") + kilobytes(b, path, "Private_Clean:")
 }
 
-// field is a line of /proc in kB, as bytes.
-func field(b *testing.B, path, name string) int64 {
+// kilobytes is a line of /proc in kB, as bytes.
+func kilobytes(b *testing.B, path, name string) int64 {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		b.Fatal(err)

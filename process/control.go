@@ -3,7 +3,6 @@ package process
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -28,18 +27,14 @@ func (p *Producer) ask(ctx context.Context, row registry.Row, r request) (answer
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })
 	defer stop()
-	text, err := json.Marshal(r)
-	if err != nil {
-		return a, err
-	}
-	if _, err := conn.Write(append(text, '\n')); err != nil {
+	if _, err := conn.Write(encode(r.fields())); err != nil {
 		return a, asked(ctx, err)
 	}
 	line, err := bufio.NewReader(io.LimitReader(conn, maxAnswer)).ReadBytes('\n')
 	if err != nil {
 		return a, asked(ctx, err)
 	}
-	if err := json.Unmarshal(line, &a); err != nil {
+	if err := decode(line, a.fields()); err != nil {
 		return a, fmt.Errorf("the keeper's answer: %w", err)
 	}
 	if a.Error != "" {

@@ -1,7 +1,6 @@
 package process
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"strconv"
@@ -124,7 +123,7 @@ func (p *Producer) lastWords(row registry.Row) string {
 		return ""
 	}
 	for line := range strings.Lines(string(text)) {
-		if line = strings.TrimSpace(line); line != "" && line[0] != '{' {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "format=") {
 			return ": " + strings.ToValidUTF8(line[:min(len(line), maxWords)], "")
 		}
 	}
@@ -141,7 +140,7 @@ func readRecord(path string) (exit, bool) {
 		return exit{}, false
 	}
 	var e exit
-	if json.Unmarshal(text, &e) != nil || e.Format < 1 || e.Format > format {
+	if decode(text, e.fields()) != nil || e.Format < 1 || e.Format > format {
 		return exit{}, false
 	}
 	return e, true

@@ -1,7 +1,6 @@
 package process
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -95,12 +94,9 @@ func (w *world) signature(row registry.Row) (alive, error) {
 func (w *world) forge(row registry.Row, a alive, locked bool) {
 	w.Helper()
 	path := (&Producer{paths: w.paths}).lockFile(row)
-	text, err := json.Marshal(a)
+	err := os.Remove(path)
 	if err == nil {
-		err = os.Remove(path)
-	}
-	if err == nil {
-		err = os.WriteFile(path, append(text, '\n'), 0o600)
+		err = os.WriteFile(path, encode(a.fields()), 0o600)
 	}
 	if err != nil {
 		w.Fatal(err)
@@ -136,9 +132,9 @@ func TestSweepNeedsThisBoot(t *testing.T) {
 		a     alive
 		swept int
 	}{
-		{alive{Start: start, Boot: "another"}, 0},
-		{alive{Start: start + 1, Boot: bootID()}, 0}, // it is older than the keeper
-		{alive{Start: start, Boot: bootID()}, 1},
+		{alive{Format: format, Start: start, Boot: "another"}, 0},
+		{alive{Format: format, Start: start + 1, Boot: bootID()}, 0}, // it is older than the keeper
+		{alive{Format: format, Start: start, Boot: bootID()}, 1},
 	} {
 		w.forge(row, c.a, false)
 		if c.swept == 0 {

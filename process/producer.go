@@ -44,6 +44,7 @@ type Producer struct {
 	settings  func() Settings
 	groups    Groups
 	log       *slog.Logger
+	boot      string        // of the machine
 	waiting   int64         // see waitingMs
 	survivors time.Duration // see survivorsAfter
 	silence   time.Duration // see silence
@@ -107,6 +108,7 @@ func Open(o Options) (*Producer, error) {
 		settings:  o.Settings,
 		groups:    o.Groups,
 		log:       o.Log,
+		boot:      bootID(),
 		waiting:   waitingMs,
 		survivors: survivorsAfter,
 		silence:   silence,

@@ -2,7 +2,6 @@ package process
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -168,7 +167,7 @@ func (p *Producer) signed(row registry.Row) (alive, error) {
 	err = errUnsigned
 	for line := range strings.Lines(string(text)) {
 		var next alive
-		if strings.HasSuffix(line, "\n") && json.Unmarshal([]byte(line), &next) == nil {
+		if decode([]byte(line), next.fields()) == nil && next.Format > 0 {
 			a, err = next, nil
 		}
 	}

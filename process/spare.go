@@ -2,7 +2,6 @@ package process
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -127,12 +126,9 @@ func (k *spare) end() {
 
 // send gives the job and the locked file.
 func (k *spare) send(j *job, lock *os.File) error {
-	text, err := json.Marshal(j)
-	if err != nil {
-		return err
-	}
+	text := encode(j.fields())
 	if len(text) > maxJob {
-		return fmt.Errorf("the command and its environment have %d bytes as JSON, at most %d are possible", len(text), maxJob)
+		return fmt.Errorf("the command and its environment have %d bytes, at most %d are possible", len(text), maxJob)
 	}
 	if err := k.conn.SetDeadline(time.Now().Add(handTimeout)); err != nil {
 		return err
@@ -157,5 +153,5 @@ func (k *spare) report() (report, error) {
 	if _, err := io.ReadFull(k.conn, text); err != nil {
 		return r, fmt.Errorf("it broke off: %w", err)
 	}
-	return r, json.Unmarshal(text, &r)
+	return r, decode(text, r.fields())
 }

@@ -66,6 +66,7 @@ func (p *Producer) plan(c registry.Caller, s Spec) (*job, map[string]string, err
 	}
 	return &job{
 		Format:    format,
+		Boot:      p.boot,
 		Exits:     p.paths.Exits(),
 		Path:      shell,
 		Argv:      []string{filepath.Base(shell), "-c", s.Command},

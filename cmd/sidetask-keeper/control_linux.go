@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"time"
@@ -103,16 +102,17 @@ func (k *keeper) hear(c *conn, events int16) {
 		return
 	}
 	c.read = append(c.read, buf[:n]...)
-	line, _, whole := bytes.Cut(c.read, []byte{'\n'})
-	if !whole {
-		if len(c.read) > 2*maxRequest { // data is base64 in it
+	end := bytes.IndexByte(c.read, '\n')
+	if end < 0 {
+		if len(c.read) > maxRequest {
 			c.close()
 		}
 		return
 	}
+	line := c.read[:end+1]
 	c.read = nil
 	var r request
-	if err := json.Unmarshal(line, &r); err != nil {
+	if err := decode(line, r.fields()); err != nil {
 		c.close()
 		return
 	}
@@ -173,11 +173,7 @@ func (c *conn) reply(a answer) {
 	if c.fd < 0 {
 		return
 	}
-	text, err := json.Marshal(a)
-	if err == nil {
-		_, err = unix.SendmsgN(c.fd, append(text, '\n'), nil, nil, unix.MSG_NOSIGNAL)
-	}
-	if err != nil {
+	if _, err := unix.SendmsgN(c.fd, encode(a.fields()), nil, nil, unix.MSG_NOSIGNAL); err != nil {
 		c.close()
 	}
 }

@@ -41,13 +41,13 @@ func TestControl(t *testing.T) {
 		_ = dial() // says nothing, for ever
 	}
 	half := dial()
-	_, _ = half.Write([]byte(`{"op":`))
+	_, _ = half.Write([]byte(`op="sta`))
 	for line, want := range map[string]string{
-		`{"op":"status"}`:                      `"processes":2`,
-		`{"op":"dance"}`:                       `does not know`,
-		`no JSON`:                              `closed`,
-		`{"op":"resize","cols":1,"rows":1}`:    `no terminal`,
-		`{"op":"write","data":"aGkK"}`:         `"written":3`,
+		`op="status"`:                          `processes=2`,
+		`op="dance" later="field"`:             `does not know`,
+		`no request`:                           `closed`,
+		`op="resize" cols=1 rows=1`:            `no terminal`,
+		`op="write" data="hi\n"`:               `written=3`,
 		strings.Repeat("x", 2*maxRequest+1000): `closed`,
 	} {
 		c := dial()
@@ -58,11 +58,11 @@ func TestControl(t *testing.T) {
 	}
 	again := dial()
 	for range 3 { // one connection may ask more than once
-		if got := ask(again, `{"op":"status"}`); !strings.Contains(got, "processes") {
+		if got := ask(again, `op="status"`); !strings.Contains(got, "processes") {
 			t.Errorf("asked again: %q", got)
 		}
 	}
-	if got := ask(again, `{"op":"stop","graceMs":5000}`); !strings.Contains(got, `"processes":2`) {
+	if got := ask(again, `op="stop" graceMs=5000`); !strings.Contains(got, `processes=2`) {
 		t.Errorf("stop: %q", got)
 	}
 	s.ends(t)
@@ -87,7 +87,7 @@ func TestHangup(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := fmt.Fprintln(c, `{"op":"status"}`); err != nil {
+	if _, err := fmt.Fprintln(c, `op="status"`); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := bufio.NewReader(c).ReadString('\n'); err != nil {

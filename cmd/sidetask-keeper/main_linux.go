@@ -6,9 +6,8 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"strconv"
-	"strings"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,13 +15,13 @@ import (
 // jobFD is the daemon's socket.
 const jobFD = 3
 
+// The process's first thread does all the work: poll, copy, fork, signal. The
+// command is tied to it (PDEATHSIG), and all children are its own, orphans too.
+func init() { runtime.LockOSThread() }
+
 func main() {
 	signals := handleSignals()
-	// One thread does all the work: poll, copy, signal. It is the one that the
-	// command is tied to (PDEATHSIG).
-	runtime.LockOSThread()
 	isolate()
-	rehearse()
 	me := introduce()
 	j, lock, err := receive(jobFD)
 	if err != nil {
@@ -74,26 +73,23 @@ func handleSignals() *signals {
 	return s
 }
 
-// ignored lists the signals that this process was started with as ignored.
+// ignored lists the signals that are ignored, as exec leaves them to a process
+// whose starter had them so. Package os/signal knows that of two signals only.
 func ignored() []os.Signal {
-	text, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return nil
-	}
-	_, rest, _ := strings.Cut(string(text), "\nSigIgn:\t")
-	line, _, _ := strings.Cut(rest, "\n")
-	mask, err := strconv.ParseUint(line, 16, 64)
-	if err != nil {
-		return nil
-	}
 	var list []os.Signal
-	for n := range 64 {
-		if mask&(1<<n) != 0 {
-			list = append(list, syscall.Signal(n+1))
+	for n := 1; n <= 64; n++ {
+		// Of the kernel's struct sigaction only the first word, the handler, counts.
+		var action [4]uintptr
+		_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(n), 0, uintptr(unsafe.Pointer(&action)), 8, 0, 0)
+		if errno == 0 && action[0] == sigIgn {
+			list = append(list, syscall.Signal(n))
 		}
 	}
 	return list
 }
+
+// sigIgn is SIG_IGN of signal.h.
+const sigIgn = 1
 
 // signals turns signals into something that poll waits for.
 type signals struct {

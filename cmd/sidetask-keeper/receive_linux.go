@@ -2,11 +2,9 @@ package main
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -40,7 +38,7 @@ func receive(fd int) (*job, int, error) {
 		return nil, -1, err
 	}
 	j := new(job)
-	if err := json.Unmarshal(text, j); err != nil {
+	if err := decode(text, j.fields()); err != nil {
 		return nil, -1, fmt.Errorf("job: %w", err)
 	}
 	return j, lock, nil
@@ -70,22 +68,6 @@ func descriptor(oob []byte) (int, error) {
 	return -1, errors.New("job without its locked file")
 }
 
-// rehearse does once, while there is time, what a start will do: a Go process
-// builds its tables for a type at the first use, and its pages come in when they
-// are touched. On the path of a start that would be a third of it.
-func rehearse() {
-	sample := job{Argv: []string{"x"}, Env: []string{"x=y"}}
-	for _, v := range []any{&sample, &report{}, &alive{}, &exit{}, &answer{}, &request{}} {
-		text, err := json.Marshal(v)
-		if err == nil {
-			err = json.Unmarshal(text, v)
-		}
-		if err != nil {
-			os.Exit(1) // the types are ours: they can be encoded
-		}
-	}
-}
-
 func readFull(fd int, buf []byte) error {
 	for len(buf) > 0 {
 		n, err := unix.Read(fd, buf)
@@ -105,10 +87,7 @@ func readFull(fd int, buf []byte) error {
 
 // tell answers the daemon. That it may be gone meanwhile changes nothing.
 func tell(fd int, r report) {
-	text, err := json.Marshal(r)
-	if err != nil {
-		return
-	}
+	text := encode(r.fields())
 	framed := binary.BigEndian.AppendUint32(nil, uint32(len(text)))
 	framed = append(framed, text...)
 	for len(framed) > 0 {

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -54,12 +52,9 @@ func (r *record) reserve() error {
 // tried again.
 func (r *record) write(e exit) error {
 	// A spawn error holds a path at most; no record grows past its room.
-	e.SpawnError = e.SpawnError[:min(len(e.SpawnError), recordBytes/2)]
-	text, err := json.Marshal(e)
-	if err != nil {
-		return err
-	}
-	err = r.put(text)
+	e.SpawnError = e.SpawnError[:min(len(e.SpawnError), recordBytes/8)]
+	text := encode(e.fields())
+	err := r.put(text)
 	if errors.Is(err, fs.ErrNotExist) && r.remake() == nil {
 		err = r.put(text)
 	}
@@ -100,21 +95,17 @@ func (r *record) remake() error {
 
 // introduce says who this keeper is.
 func introduce() alive {
-	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	return alive{Format: format, Keeper: os.Getpid(), Start: startTime(os.Getpid()), Boot: strings.TrimSpace(string(boot))}
+	return alive{Format: format, Keeper: os.Getpid(), Start: startTime(os.Getpid())}
 }
 
 // sign adds a line to the locked file: who keeps the task. Without it the keeper
 // is reached by its socket alone; so an error is none.
 func (k *keeper) sign() {
+	k.me.Boot = k.job.Boot
 	k.me.Command, k.me.Input = k.command, k.input != nil
 	k.me.Group, k.me.GraceMs, k.me.TimeoutMs = k.job.Group, k.job.GraceMs, k.job.TimeoutMs
 	k.me.Pipes = k.pipes()
-	text, err := json.Marshal(k.me)
-	if err != nil {
-		return
-	}
-	_, _ = unix.Write(k.lock, append(text, '\n'))
+	_, _ = unix.Write(k.lock, encode(k.me.fields()))
 }
 
 // pipes names the pipes through which the command's output comes: whoever has one

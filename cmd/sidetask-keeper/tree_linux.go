@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -21,7 +22,7 @@ const maxDepth = 256
 // It says how many there were.
 func (k *keeper) signalTree(signal unix.Signal) (n int) {
 	self := os.Getpid()
-	for _, pid := range children(self) {
+	for _, pid := range children(self, 1) {
 		n += signalBelow(pid, self, signal, 0)
 	}
 	return n
@@ -40,11 +41,12 @@ func signalBelow(pid, parent int, signal unix.Signal, depth int) (n int) {
 		return 0 // ended
 	}
 	defer unix.Close(fd)
-	if _, ppid, ok := stat(pid); !ok || ppid != parent || unix.PidfdSendSignal(fd, 0, nil, 0) != nil {
+	p, ok := stat(pid)
+	if !ok || p.parent != parent || unix.PidfdSendSignal(fd, 0, nil, 0) != nil {
 		return 0
 	}
 	_ = unix.PidfdSendSignal(fd, unix.SIGSTOP, nil, 0)
-	for _, child := range children(pid) {
+	for _, child := range children(pid, p.threads) {
 		n += signalBelow(child, pid, signal, depth+1)
 	}
 	_ = unix.PidfdSendSignal(fd, signal, nil, 0)
@@ -56,52 +58,67 @@ func signalBelow(pid, parent int, signal unix.Signal, depth int) (n int) {
 
 // process is one process of the tree.
 type process struct {
-	pid  int
-	name string
+	pid     int
+	name    string
+	parent  int
+	threads int
 }
 
 // tree lists the live processes below the keeper.
 func (k *keeper) tree() []process {
 	var list []process
-	var walk func(pid, depth int)
-	walk = func(pid, depth int) {
+	var walk func(pid, threads, depth int)
+	walk = func(pid, threads, depth int) {
 		if depth > maxDepth {
 			return
 		}
-		for _, child := range children(pid) {
-			if name, _, ok := stat(child); ok {
-				list = append(list, process{child, name})
+		for _, child := range children(pid, threads) {
+			p, ok := stat(child)
+			if ok {
+				list = append(list, p)
 			}
-			walk(child, depth+1)
+			walk(child, p.threads, depth+1)
 		}
 	}
-	walk(os.Getpid(), 0)
+	walk(os.Getpid(), 1, 0)
 	return list
 }
 
-// children lists the children of a process, those of all its threads.
-func children(pid int) []int {
+// children lists the children of a process, those of all its threads. Where it
+// has one thread, or only its first has children (a keeper's), that one is asked.
+func children(pid, threads int) []int {
+	if threads == 1 {
+		if text, err := readFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid)); err == nil {
+			return numbers(text)
+		}
+	}
 	tasks := "/proc/" + strconv.Itoa(pid) + "/task"
-	threads, err := os.ReadDir(tasks)
+	entries, err := os.ReadDir(tasks)
 	if err != nil {
 		return nil
 	}
 	var list []int
 	known := false
-	for _, thread := range threads {
-		text, err := os.ReadFile(tasks + "/" + thread.Name() + "/children")
+	for _, thread := range entries {
+		text, err := readFile(tasks + "/" + thread.Name() + "/children")
 		if err != nil {
 			continue
 		}
 		known = true
-		for _, field := range strings.Fields(string(text)) {
-			if child, err := strconv.Atoi(field); err == nil {
-				list = append(list, child)
-			}
-		}
+		list = append(list, numbers(text)...)
 	}
 	if !known {
 		return childrenByScan(pid) // a kernel without CONFIG_PROC_CHILDREN
+	}
+	return list
+}
+
+func numbers(text []byte) []int {
+	var list []int
+	for _, field := range strings.Fields(string(text)) {
+		if n, err := strconv.Atoi(field); err == nil {
+			list = append(list, n)
+		}
 	}
 	return list
 }
@@ -117,21 +134,22 @@ func childrenByScan(parent int) []int {
 		if err != nil {
 			continue
 		}
-		if _, ppid, ok := stat(pid); ok && ppid == parent {
+		if p, ok := stat(pid); ok && p.parent == parent {
 			list = append(list, pid)
 		}
 	}
 	return list
 }
 
-// stat gives name and parent of a live process; a zombie is none.
-func stat(pid int) (name string, parent int, ok bool) {
+// stat describes a live process; a zombie is none.
+func stat(pid int) (process, bool) {
 	name, fields := statFields(pid)
-	if len(fields) < 2 || fields[0] == "Z" || fields[0] == "X" {
-		return "", 0, false
+	if len(fields) < 18 || fields[0] == "Z" || fields[0] == "X" {
+		return process{}, false
 	}
 	parent, err := strconv.Atoi(fields[1])
-	return name, parent, err == nil
+	threads, _ := strconv.Atoi(fields[17]) // field 20; 0 = not known
+	return process{pid: pid, name: name, parent: parent, threads: threads}, err == nil
 }
 
 // startTime is when a process started, in ticks since boot; 0 = not known.
@@ -150,7 +168,7 @@ func startTime(pid int) uint64 {
 // statFields gives the name of a process and the fields after it. The name is
 // in parentheses and may hold anything, parentheses and spaces too.
 func statFields(pid int) (name string, fields []string) {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	text, err := readFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return "", nil
 	}
