@@ -25,6 +25,7 @@ type memory struct {
 	refuse   error
 	refusals int
 	count    int
+	last     Change
 	closed   bool
 }
 
@@ -55,11 +56,17 @@ func (m *memory) Commit(c Change) error {
 		return errors.New("commit after close")
 	}
 	m.count++
+	m.last = c
 	for _, row := range c.DropTasks {
 		delete(m.tasks, row)
 	}
 	for _, t := range c.Tasks {
 		m.tasks[t.Row] = t
+	}
+	for _, at := range c.Cursors {
+		t := m.tasks[at.Row]
+		t.Cursor, t.OpCursor = at.Cursor, at.OpCursor
+		m.tasks[at.Row] = t
 	}
 	for _, h := range c.DropOwners {
 		delete(m.owners, h)

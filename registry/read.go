@@ -127,7 +127,7 @@ func (r *Registry) finishRead(rec *record, c Caller, cursor int64, reports, deli
 		r.reportLocked(rec, next)
 	case next.Cursor != rec.Cursor || next.OpCursor != rec.OpCursor:
 		t := r.transitionLocked()
-		t.put(rec, next)
+		t.moveCursors(rec, next.Cursor, next.OpCursor)
 		if err := t.commit(); err != nil {
 			r.log.Error("a cursor could not be recorded; the output will be given again", "task", rec.ID, "error", err)
 		}
