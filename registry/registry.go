@@ -48,23 +48,24 @@ type Registry struct {
 	// Subscription.
 	mu sync.Mutex
 
-	producers map[string]Producer
-	rows      map[Row]*record    // every record, those without an id too, and starts whose owner is disposed
-	ids       map[string]*record // those with an id
-	live      map[Row]*record    // with an id and not terminal
-	finished  int                // terminal ones
-	starting  int                // without an id
-	owners    map[Handle]*owner  // the operator's and nobody's too
-	lost      map[Handle]*owner  // registered ones without a host
-	names     map[name]*owner    // named ones
-	tokens    map[tokenPrefix][]tokenEntry
-	aliases   map[Handle]Handle // of owners that were merged into another
-	lenders   map[string]Host   // leases of callers that are no host of the owner
-	pending   map[Row]Outcome   // settlements that the store refused so far
-	late      map[Row]*record   // kills that it refused
-	trouble   error             // why the newest commit failed; nil where it did not
-	failures  int               // commits that failed since the last that did not
-	orphans   []Row             // rows that the store must still forget
+	producers    map[string]Producer
+	rows         map[Row]*record    // every record, those without an id too, and starts whose owner is disposed
+	ids          map[string]*record // those with an id
+	live         map[Row]*record    // with an id and not terminal
+	finished     int                // terminal ones
+	starting     int                // without an id
+	owners       map[Handle]*owner  // the operator's and nobody's too
+	lost         map[Handle]*owner  // registered ones without a host
+	names        map[name]*owner    // named ones
+	tokens       map[tokenPrefix][]tokenEntry
+	aliases      map[Handle]Handle // of owners that were merged into another
+	environments int64             // bytes of those of all owners
+	lenders      map[string]Host   // leases of callers that are no host of the owner
+	pending      map[Row]Outcome   // settlements that the store refused so far
+	late         map[Row]*record   // kills that it refused
+	trouble      error             // why the newest commit failed; nil where it did not
+	failures     int               // commits that failed since the last that did not
+	orphans      []Row             // rows that the store must still forget
 
 	counters  map[string]int64
 	nextRow   Row
