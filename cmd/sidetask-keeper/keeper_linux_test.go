@@ -264,3 +264,18 @@ func TestRefusedJobs(t *testing.T) {
 		}
 	}
 }
+
+// TestRecordAgain: a record may be written again: also when all but the last step
+// of the first time worked, which a file that was closed then must not prevent.
+func TestRecordAgain(t *testing.T) {
+	j := newJob(t, "true")
+	r := newRecord(j)
+	for code := range 3 {
+		if err := r.write(exit{Format: format, Row: j.Row, Code: code}); err != nil {
+			t.Fatalf("written for the %d. time: %v", code+1, err)
+		}
+		if e := j.record(t); e.Code != code {
+			t.Errorf("record %+v", e)
+		}
+	}
+}
