@@ -59,7 +59,8 @@ type Producer struct {
 	stop chan struct{} // closed by Close
 
 	mu     sync.Mutex
-	kept   map[registry.Row]*kept // tasks whose keeper lives; guarded by mu
+	kept   map[registry.Row]*kept          // tasks whose keeper lives; guarded by mu
+	past   map[registry.Row]registry.Facts // of tasks that have none any more; guarded by mu
 	closed bool                   // guarded by mu
 }
 
@@ -114,6 +115,7 @@ func Open(o Options) (*Producer, error) {
 		silence:   silence,
 		stop:      make(chan struct{}),
 		kept:      make(map[registry.Row]*kept),
+		past:      make(map[registry.Row]registry.Facts),
 	}
 	p.life, p.die = context.WithCancel(context.Background())
 	if err := paths.CheckSocket(p.control(1 << 40)); err != nil {

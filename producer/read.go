@@ -173,7 +173,7 @@ func (o *Outside) Tail(ctx context.Context, row registry.Row, req registry.TailR
 	}
 	for {
 		changed := o.changes(row)
-		ended := req.Ended() // asked before reading: then what is read is all
+		ended := isClosed(req.Ended) // looked at before reading: then what is read is all
 		got, err := tailOnce(dir, offset, req.MaxBytes)
 		if err != nil {
 			return got, err
@@ -188,9 +188,19 @@ func (o *Outside) Tail(ctx context.Context, row registry.Row, req registry.TailR
 		}
 		select {
 		case <-changed:
+		case <-req.Ended:
 		case <-ctx.Done():
 			return got, registry.ErrWaitAborted
 		}
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -262,11 +272,14 @@ func (o *Outside) Write(context.Context, registry.Row, registry.WriteRequest) (i
 func (o *Outside) EndLeftovers(registry.Row) (int, error) { return 0, nil }
 
 // Facts are the sizes.
-func (o *Outside) Facts(row registry.Row) registry.Facts {
-	dir := output(o.folder(row))
-	size, _ := spool.Size(dir) // a folder that is not there has nothing
-	disk, _ := spool.Usage(dir)
-	return registry.Facts{Bytes: size, Disk: disk}
+func (o *Outside) Facts(rows ...registry.Row) []registry.Facts {
+	facts := make([]registry.Facts, len(rows))
+	for i, row := range rows {
+		// What cannot be read is told as nothing: this is for display.
+		disk, size, _ := spool.Measure(output(o.folder(row)))
+		facts[i] = registry.Facts{Bytes: size, Disk: disk}
+	}
+	return facts
 }
 
 // Remove deletes what is kept of an ended task.

@@ -46,7 +46,7 @@ func (r *Registry) Read(ctx context.Context, c Caller, id string, keep func(Task
 	if fromStart {
 		req.From = 0
 	}
-	p := r.producerLocked(rec)
+	p := r.producerLocked(rec.Producer)
 	r.unlock()
 
 	if keep != nil {
@@ -142,13 +142,9 @@ func (r *Registry) Tail(ctx context.Context, c Caller, id string, req TailReques
 		r.mu.Unlock()
 		return Tailed{}, err
 	}
-	p := r.producerLocked(rec)
+	p := r.producerLocked(rec.Producer)
+	req.Ended = rec.endedLocked()
 	r.mu.Unlock()
-	req.Ended = func() bool {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		return rec.gone || rec.Status.Terminal()
-	}
 	tailed, err := p.Tail(ctx, rec.row, req)
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -171,7 +167,7 @@ func (r *Registry) Write(ctx context.Context, c Caller, id string, req WriteRequ
 		r.mu.Unlock()
 		return 0, err
 	}
-	p := r.producerLocked(rec)
+	p := r.producerLocked(rec.Producer)
 	r.mu.Unlock()
 	n, err := p.Write(ctx, rec.row, req)
 	switch {
