@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"sidetask/registry"
 	"sidetask/rpc"
 	"sidetask/systemd"
 )
@@ -31,7 +31,7 @@ func (d *daemon) Status(context.Context) (rpc.DaemonStatus, error) {
 			Running: counts.Starting + counts.Running, Stopping: counts.Stopping, Finished: counts.Finished, Leftovers: leftovers,
 		},
 		Owners: counts.Owners, RSSBytes: memory(), Warnings: []string{},
-		DiskBytes: folderBytes(d.options.Paths.Tasks()) + folderBytes(d.options.Paths.Outside()),
+		DiskBytes: d.outputBytes(),
 	}
 	if d.options.Paths.Warning != "" {
 		status.Warnings = append(status.Warnings, d.options.Paths.Warning)
@@ -139,20 +139,11 @@ func memory() int64 {
 	return int64(sample[0].Value.Uint64() - sample[1].Value.Uint64())
 }
 
-// folderBytes adds up what lies below dir. What goes away meanwhile does not count.
-func folderBytes(dir string) (total int64) {
-	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil
-			}
-			return fs.SkipDir
-		}
-		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
-			total += info.Size()
-		}
-		return nil
-	})
+// outputBytes is what is kept of the output of all tasks.
+func (d *daemon) outputBytes() (total int64) {
+	for _, facts := range d.registry.FactsOf(d.registry.List(registry.AsOperator(), true)) {
+		total += facts.Disk
+	}
 	return total
 }
 

@@ -3,6 +3,8 @@ package process
 import (
 	"fmt"
 	"unicode/utf8"
+
+	"sidetask/spool"
 )
 
 // cleaner makes the text that a model sees of raw output: valid UTF-8 whatever
@@ -207,7 +209,7 @@ func (c *cleaner) gone(n int64) {
 	c.offset += n
 	c.endLine()
 	c.lost.add(loss{at: c.done.total, bytes: n}, int64(c.keep))
-	c.done.append([]byte(fmt.Sprintf("[%d bytes of output are gone]\n", n)))
+	c.done.append([]byte(spool.GoneLine(n)))
 }
 
 // endLine ends an unfinished line, for one of ours comes.

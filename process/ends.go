@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"sidetask/registry"
@@ -58,25 +57,24 @@ func (p *Producer) settleKept(row registry.Row) {
 	if !ok || k.ended {
 		return
 	}
-	e, ok := readRecord(p.record(row))
-	if !ok {
-		return
+	if e, ok := readRecord(p.record(row)); ok {
+		p.settle(row, e)
 	}
-	p.mu.Lock()
-	known, ok := p.kept[row]
-	if !ok || known.ended {
-		p.mu.Unlock()
-		return // another goroutine was first
-	}
-	known.ended, known.leftovers = true, e.Leftovers
-	p.mu.Unlock()
-	p.settle(row, e)
-	close(known.settled)
 }
 
-// settle hands the outcome to the registry and puts the record away: from then
-// on it is only told of.
+// settle hands the outcome to the registry, unless another goroutine was first,
+// and puts the record away: from then on it is only told of.
 func (p *Producer) settle(row registry.Row, e exit) {
+	p.mu.Lock()
+	k, live := p.kept[row]
+	done := live && k.ended
+	if live && !done {
+		k.ended, k.leftovers = true, e.Leftovers
+	}
+	p.mu.Unlock()
+	if done {
+		return
+	}
 	p.registry.Settle(row, e.outcome())
 	if err := os.Rename(p.record(row), p.oldRecord(row)); err != nil && !os.IsNotExist(err) {
 		p.log.Warn("cannot put an exit record away", "row", row, "error", err)
@@ -101,37 +99,13 @@ func (p *Producer) keeperEnded(row registry.Row) {
 	_ = os.Remove(p.control(row)) // left by a keeper that was killed
 	switch {
 	case !last.ended:
-		p.sweep(row)
-		p.registry.Settle(row, lost("its keeper "+how+p.lastWords(row)))
+		p.lose(lostTask{row: row, why: "its keeper " + how, gone: last.gone})
+		return
 	case last.leftovers > 0:
 		p.registry.Changed(row)
 	}
 	close(last.gone)
 }
-
-// lost is the outcome of a command whose end nobody saw: no code is invented.
-func lost(why string) registry.Outcome {
-	detail := "lost: " + why
-	return registry.Outcome{Status: registry.Failed, Detail: &detail}
-}
-
-// lastWords is what a keeper that crashed left in its file: the first line that
-// is none of its own.
-func (p *Producer) lastWords(row registry.Row) string {
-	text, err := os.ReadFile(p.lockFile(row))
-	if err != nil {
-		return ""
-	}
-	for line := range strings.Lines(string(text)) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "format=") {
-			return ": " + strings.ToValidUTF8(line[:min(len(line), maxWords)], "")
-		}
-	}
-	return ""
-}
-
-// maxWords bounds what of them is in a detail.
-const maxWords = 200
 
 // readRecord reads an exit record; an incomplete one counts as none.
 func readRecord(path string) (exit, bool) {

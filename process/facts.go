@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"sync"
+	"time"
 
 	"sidetask/registry"
 	"sidetask/spool"
@@ -15,34 +17,104 @@ var streams = []string{outDir, errDir, orderDir}
 // waitingHint is the passing detail of a command that waits for its user.
 const waitingHint = "waiting for input"
 
-// Facts tells what is known of a task now. Only for a live command that takes
-// input, and for one that left processes, its keeper is asked.
-func (p *Producer) Facts(row registry.Row) registry.Facts {
-	var f registry.Facts
-	dir := p.dir(row)
-	for _, s := range streams {
-		// What cannot be read is told as nothing: this is for display.
-		disk, size, _ := spool.Measure(filepath.Join(dir, s))
-		f.Disk += disk
-		if s != orderDir {
-			f.Bytes += size
-		}
-	}
-	k, live := p.find(row)
-	if live && k.ended && k.leftovers > 0 {
-		f.Leftovers = p.countLeftovers(row, k.leftovers)
-	}
-	if !live || k.ended {
-		if e, ok := p.anyRecord(row); ok && e.SpawnError == "" {
-			f.PID, f.CPUMs, f.RSSMax = e.PID, &e.CPUMs, &e.RSSMax
-			if e.MemoryPeak > 0 {
-				f.RSSMax = &e.MemoryPeak // of all its processes together
+const (
+	// factsTimeout is how long keepers may take to tell of themselves, all together:
+	// one that hangs must not be felt by a person who looks at a list.
+	factsTimeout = 100 * time.Millisecond
+	// asksAtOnce bounds how many are asked at the same time.
+	asksAtOnce = 32
+)
+
+// Facts tells what is known of the tasks now. Only for a live command that takes
+// input, and for one that left processes, its keeper is asked. One that does not
+// answer in time is told of as it was known last.
+func (p *Producer) Facts(rows ...registry.Row) []registry.Facts {
+	all := make([]registry.Facts, len(rows))
+	var ask []int
+	for i, row := range rows {
+		k, live := p.find(row)
+		switch {
+		case !live:
+			all[i] = p.pastFacts(row)
+		case k.ended:
+			all[i] = p.endedFacts(row)
+			all[i].Leftovers = k.leftovers
+			if k.leftovers > 0 {
+				ask = append(ask, i)
+			}
+		default:
+			all[i] = p.liveFacts(k)
+			if k.input {
+				ask = append(ask, i)
 			}
 		}
+	}
+	p.askEach(rows, ask, func(i int, a answer) {
+		if all[i].Leftovers > 0 {
+			all[i].Leftovers = a.Processes
+		} else if a.Waiting {
+			all[i].Hint = waitingHint
+		}
+	})
+	return all
+}
+
+// askEach asks the keepers of some of the rows how they are, and tells of each
+// that answers in time.
+func (p *Producer) askEach(rows []registry.Row, which []int, tell func(i int, a answer)) {
+	ctx, cancel := context.WithTimeout(p.life, factsTimeout)
+	defer cancel()
+	var asking sync.WaitGroup
+	slots := make(chan struct{}, asksAtOnce)
+	for _, i := range which {
+		slots <- struct{}{} // given back at the latest when ctx ends
+		asking.Go(func() {
+			defer func() { <-slots }()
+			if a, err := p.ask(ctx, rows[i], request{Op: opStatus}); err == nil {
+				tell(i, a)
+			}
+		})
+	}
+	asking.Wait()
+}
+
+// pastFacts are those of a task without keeper: nothing of them changes any more,
+// so they are found out once.
+func (p *Producer) pastFacts(row registry.Row) registry.Facts {
+	p.mu.Lock()
+	f, known := p.past[row]
+	p.mu.Unlock()
+	if known {
 		return f
 	}
+	f = p.endedFacts(row)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	// Looked at with the lock: Remove deletes the folder first and forgets the facts
+	// then, so none are kept of a task that is gone.
+	if _, err := os.Stat(p.dir(row)); err == nil && !p.closed {
+		p.past[row] = f
+	}
+	return f
+}
+
+// endedFacts are those of an ended task but for its leftovers.
+func (p *Producer) endedFacts(row registry.Row) registry.Facts {
+	f := p.sizes(row)
+	if e, ok := p.anyRecord(row); ok && e.SpawnError == "" {
+		f.PID, f.CPUMs, f.RSSMax = e.PID, &e.CPUMs, &e.RSSMax
+		if e.MemoryPeak > 0 {
+			f.RSSMax = &e.MemoryPeak // of all its processes together
+		}
+	}
+	return f
+}
+
+// liveFacts are those of a running command that can be had without its keeper.
+func (p *Producer) liveFacts(k kept) registry.Facts {
+	f := p.sizes(k.row)
 	if k.pid == 0 { // adopted before its keeper knew
-		a, _ := p.signed(row)
+		a, _ := p.signed(k.row)
 		k.pid = a.Command
 	}
 	f.PID = k.pid
@@ -53,29 +125,20 @@ func (p *Producer) Facts(row registry.Row) registry.Facts {
 	if ok {
 		f.CPUMs = &cpu
 	}
-	if k.input && p.waitsForInput(row) {
-		f.Hint = waitingHint
-	}
 	return f
 }
 
-// countLeftovers asks the keeper how many leftovers there are by now; last is
-// the number that was known last.
-func (p *Producer) countLeftovers(row registry.Row, last int) int {
-	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
-	defer cancel()
-	a, err := p.ask(ctx, row, request{Op: opStatus})
-	if err != nil {
-		return last
+// sizes is how much output a task has written, and how much of it is kept.
+func (p *Producer) sizes(row registry.Row) (f registry.Facts) {
+	for _, s := range streams {
+		// What cannot be read is told as nothing: this is for display.
+		disk, size, _ := spool.Measure(filepath.Join(p.dir(row), s))
+		f.Disk += disk
+		if s != orderDir {
+			f.Bytes += size
+		}
 	}
-	return a.Processes
-}
-
-func (p *Producer) waitsForInput(row registry.Row) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
-	defer cancel()
-	a, err := p.ask(ctx, row, request{Op: opStatus})
-	return err == nil && a.Waiting
+	return f
 }
 
 // Remove deletes everything kept of an ended task.
@@ -94,5 +157,8 @@ func (p *Producer) Remove(row registry.Row) (int64, error) {
 	if err := os.RemoveAll(p.dir(row)); err != nil {
 		return 0, err
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.past, row)
 	return freed, nil
 }

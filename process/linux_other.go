@@ -39,6 +39,10 @@ func killMarked(int, *marks) bool { return false }
 
 func closeFD(int) {}
 
+func realtimeLimit(int) uint64 { return 0 }
+
+func unmark() {}
+
 type pids struct{}
 
 func newPids(func(registry.Row)) (*pids, error) { return nil, errNeedsLinux }

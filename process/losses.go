@@ -1,6 +1,6 @@
 package process
 
-import "fmt"
+import "sidetask/spool"
 
 // loss is a gap in the spool: a line of the text says where it is, which begins
 // after so many bytes of text.
@@ -19,22 +19,18 @@ func (l *losses) add(next loss, keep int64) {
 	*l = append(*l, next)
 }
 
-// cutRoom is how much more than what is left out may be missing in the end: the
-// notes take room, and so do the marker and the status line of who shows it.
-const cutRoom = 256
-
 // note is the line, at the end of the text, for gaps whose own lines are left out
 // with the first bytes; "" if there are none. A line that is about to be cut may
 // be told of twice.
 func (l losses) note(leftOut int64) string {
 	var total int64
 	for _, one := range l {
-		if one.at < leftOut+cutRoom {
+		if one.at < leftOut+spool.CutRoom {
 			total += one.bytes
 		}
 	}
 	if total == 0 {
 		return ""
 	}
-	return fmt.Sprintf("[of what stood before, %d bytes of output are gone]\n", total)
+	return spool.GoneBefore(total)
 }

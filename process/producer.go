@@ -59,8 +59,11 @@ type Producer struct {
 	stop chan struct{} // closed by Close
 
 	mu     sync.Mutex
-	kept   map[registry.Row]*kept // tasks whose keeper lives; guarded by mu
-	closed bool                   // guarded by mu
+	kept   map[registry.Row]*kept          // tasks whose keeper lives; guarded by mu
+	past   map[registry.Row]registry.Facts // of tasks that have none any more; guarded by mu
+	lost   []lostTask                      // for settleLost; guarded by mu
+	losing chan struct{}                   // lost has grown
+	closed bool                            // guarded by mu
 }
 
 // kept is a task whose keeper lives: a running one, or an ended one with
@@ -80,7 +83,6 @@ type kept struct {
 	check   *time.Timer   // runs after a kill; nil before
 	overdue *time.Timer   // of a command with a time limit
 	told    bool          // that a kill has survivors
-	settled chan struct{} // closed when the end has been handed to the registry
 	gone    chan struct{} // closed when the keeper has ended, and all leftovers with it
 }
 
@@ -114,6 +116,8 @@ func Open(o Options) (*Producer, error) {
 		silence:   silence,
 		stop:      make(chan struct{}),
 		kept:      make(map[registry.Row]*kept),
+		past:      make(map[registry.Row]registry.Facts),
+		losing:    make(chan struct{}, 1),
 	}
 	p.life, p.die = context.WithCancel(context.Background())
 	if err := paths.CheckSocket(p.control(1 << 40)); err != nil {
@@ -123,6 +127,7 @@ func Open(o Options) (*Producer, error) {
 	if p.pids, err = newPids(p.keeperEnded); err != nil {
 		return nil, fmt.Errorf("watch keepers: %w", err)
 	}
+	unmark()
 	p.spare = newSpares(p.keeper)
 	p.watcher = o.watcher
 	if p.watcher == nil {
@@ -133,6 +138,7 @@ func Open(o Options) (*Producer, error) {
 	}
 	p.done.Go(p.pids.run)
 	p.done.Go(p.watchExits)
+	p.done.Go(p.settleLost)
 	return p, nil
 }
 

@@ -51,10 +51,9 @@ func (p *Producer) recoverTask(r registry.Recovered) error {
 	}
 	switch {
 	case recorded:
-		p.settleRecovered(row, e)
+		p.settle(row, e)
 	case !adopted:
-		p.sweep(row)
-		p.registry.Settle(row, lost("its keeper ended"+p.lastWords(row)))
+		p.lose(lostTask{row: row, why: "its keeper ended"})
 	case r.Task.Status == registry.Stopping:
 		// The ask may not have reached the keeper; a second one changes nothing.
 		if err := p.Cancel(context.Background(), row, nil); err != nil {
@@ -72,31 +71,12 @@ func (p *Producer) nothingThere(r registry.Recovered) error {
 		p.removeAll(row)
 		return p.registry.Drop(row)
 	}
-	p.sweep(row)
 	why := "neither its keeper nor a record of its end is there"
 	if p.otherBoot(row) {
 		why = "the machine was restarted"
 	}
-	p.registry.Settle(row, lost(why+p.lastWords(row)))
+	p.lose(lostTask{row: row, why: why})
 	return nil
-}
-
-// settleRecovered settles by a record, unless the watch on the folder did.
-func (p *Producer) settleRecovered(row registry.Row, e exit) {
-	p.mu.Lock()
-	k, ok := p.kept[row]
-	done := ok && k.ended
-	if ok && !done {
-		k.ended, k.leftovers = true, e.Leftovers
-	}
-	p.mu.Unlock()
-	if done {
-		return
-	}
-	p.settle(row, e)
-	if ok {
-		close(k.settled)
-	}
 }
 
 // anyRecord reads the exit record, wherever it lies by now.
@@ -146,7 +126,7 @@ func (p *Producer) adopt(row registry.Row, a alive) bool {
 	}
 	err = p.track(&kept{
 		row: row, pidfd: pidfd, keeper: a.Keeper, pid: a.Command, input: a.Input, group: a.Group, graceMs: a.GraceMs,
-		settled: make(chan struct{}), gone: make(chan struct{}),
+		gone: make(chan struct{}),
 	})
 	if err != nil {
 		p.log.Error("cannot adopt a task", "row", row, "error", err)
@@ -192,7 +172,6 @@ func (p *Producer) adoptLeftovers(row registry.Row) {
 	defer p.mu.Unlock()
 	if k, ok := p.kept[row]; ok {
 		k.ended, k.leftovers = true, max(e.Leftovers, 1)
-		close(k.settled)
 	}
 }
 

@@ -124,7 +124,7 @@ func (p *Producer) run(ctx context.Context, row registry.Row, j *job) (err error
 	// Before the command can end: so that its end finds the task here.
 	err = p.track(&kept{
 		row: row, pidfd: k.pidfd, keeper: k.pid, input: j.Stdin || j.Cols > 0, group: group, graceMs: j.GraceMs,
-		settled: make(chan struct{}), gone: make(chan struct{}),
+		gone: make(chan struct{}),
 	})
 	if err != nil {
 		p.discard(k)

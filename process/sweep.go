@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -14,33 +13,31 @@ import (
 // sweepRounds bounds how often what forks meanwhile is looked for again.
 const sweepRounds = 20
 
-// sweep ends what a lost keeper left behind: its command dies with it, but what
-// that started lives on, unseen, and its parents are gone. Its control group
-// holds all of it, where it has one. Else two marks still tell descent, which
-// every child gets: the task's row and this daemon's socket in the environment
-// (T190), and the command's output pipes. Nobody without one of them is
-// signalled, and nobody at all for a keeper of another boot: its processes are gone,
-// and the numbers of its pipes are others' now. It says how many it ended.
-func (p *Producer) sweep(row registry.Row) int {
-	a, _ := p.signed(row) // unsigned: there was no command
-	if a.otherBoot() {
-		return 0
-	}
-	if a.Group != "" {
-		_ = os.WriteFile(filepath.Join(a.Group, "cgroup.kill"), []byte("1"), 0)
-	}
-	m := &marks{
-		env: [][]byte{
-			[]byte("\x00SIDETASK_SOCKET=" + p.socket + "\x00"),
-			[]byte("\x00SIDETASK_TASK=" + name(row) + "\x00"),
-		},
-		pipes: a.Pipes,
-		since: a.Start,
+// sweep ends what lost keepers left behind: a command dies with its keeper, but
+// what that started lives on, unseen, and its parents are gone. A control group
+// holds all of it, where there is one. Else marks tell descent: see marks. Nobody
+// without one of them is signalled, and nobody at all for a keeper of another
+// boot: its processes are gone, and the numbers in its signature are others' now.
+// It says how many it ended.
+func (p *Producer) sweep(rows ...registry.Row) int {
+	m := newMarks(p.socket)
+	for _, row := range rows {
+		a, _ := p.signed(row) // unsigned: there was no command
+		if a.otherBoot() {
+			continue
+		}
+		if a.Group != "" {
+			_ = os.WriteFile(filepath.Join(a.Group, "cgroup.kill"), []byte("1"), 0)
+		}
+		m.add(row, a)
 	}
 	total := 0
 	for range sweepRounds {
 		n := 0
 		for _, pid := range processes() {
+			if p.life.Err() != nil {
+				return total
+			}
 			if m.on(pid) && killMarked(pid, m) {
 				n++
 			}
@@ -51,7 +48,7 @@ func (p *Producer) sweep(row registry.Row) int {
 		total += n
 	}
 	if total > 0 {
-		p.log.Warn("ended processes of a task whose keeper was killed", "row", row, "processes", total)
+		p.log.Warn("ended processes of tasks whose keepers were killed", "rows", rows, "processes", total)
 	}
 	return total
 }
@@ -71,38 +68,79 @@ func processes() []int {
 	return list
 }
 
-// marks are what shows that a process is of a task's tree.
+// marks are what shows that a process is of the tree of one of some tasks; each
+// is inherited by every child. The keeper's mark ([alive]) is what a process
+// keeps that cleans its environment, leaves its session and closes what it has
+// open. It goes only with a limit of real-time scheduling of its own; then the
+// variables that the command was started with (T190), or the command's output
+// pipes, still show it. Who has thrown away all three is not found, nor is what
+// another user runs (sudo). For each mark: since when it was given, in ticks since
+// boot; what is older has got the same by chance.
 type marks struct {
-	env   [][]byte // variables that it was started with, all of them
-	pipes []string // or one of these open
-	since uint64   // and started no earlier than the keeper, in ticks since boot
+	socket []byte // this daemon's, as a variable
+	rows   map[string]uint64
+	pipes  map[string]uint64
+	limits map[uint64]uint64
+	since  uint64 // the earliest of all
 }
 
-// on reports whether a process has the marks. Other people's processes cannot be
-// looked into, and so are not theirs.
+func newMarks(socket string) *marks {
+	return &marks{
+		socket: []byte("\x00SIDETASK_SOCKET=" + socket + "\x00"),
+		rows:   make(map[string]uint64),
+		pipes:  make(map[string]uint64),
+		limits: make(map[uint64]uint64),
+	}
+}
+
+// add adds the marks of a task; none of one whose keeper's start is not known.
+func (m *marks) add(row registry.Row, a alive) {
+	if a.Start == 0 {
+		return
+	}
+	if m.since == 0 || a.Start < m.since {
+		m.since = a.Start
+	}
+	m.rows[name(row)] = a.Start
+	for _, pipe := range a.Pipes {
+		m.pipes[pipe] = a.Start
+	}
+	if a.Mark != 0 {
+		m.limits[a.Mark] = a.Start
+	}
+}
+
+// on reports whether a process has one of the marks.
 func (m *marks) on(pid int) bool {
 	start, err := startTime(pid)
 	if err != nil || m.since == 0 || start < m.since {
 		return false
 	}
-	return m.inEnvironment(pid) || m.inFiles(pid)
+	since, ok := m.limits[realtimeLimit(pid)]
+	if ok && start >= since {
+		return true
+	}
+	since, ok = m.rows[m.taskOf(pid)]
+	return ok && start >= since || m.inFiles(pid, start)
 }
 
-func (m *marks) inEnvironment(pid int) bool {
+// taskOf is the row that the process's environment names, "" where it is not of
+// this daemon. Other people's processes cannot be looked into, and so are nobody's.
+func (m *marks) taskOf(pid int) string {
 	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil || len(env) == 0 {
-		return false
+		return ""
 	}
 	env = append([]byte{0}, env...)
-	for _, mark := range m.env {
-		if !bytes.Contains(env, mark) {
-			return false
-		}
+	if !bytes.Contains(env, m.socket) {
+		return ""
 	}
-	return true
+	_, rest, _ := bytes.Cut(env, []byte("\x00SIDETASK_TASK="))
+	row, _, _ := bytes.Cut(rest, []byte{0})
+	return string(row)
 }
 
-func (m *marks) inFiles(pid int) bool {
+func (m *marks) inFiles(pid int, start uint64) bool {
 	dir := "/proc/" + strconv.Itoa(pid) + "/fd"
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(m.pipes) == 0 {
@@ -110,7 +148,10 @@ func (m *marks) inFiles(pid int) bool {
 	}
 	for _, entry := range entries {
 		link, err := os.Readlink(filepath.Join(dir, entry.Name()))
-		if err == nil && strings.HasPrefix(link, "pipe:") && slices.Contains(m.pipes, link) {
+		if err != nil || !strings.HasPrefix(link, "pipe:") {
+			continue
+		}
+		if since, ok := m.pipes[link]; ok && start >= since {
 			return true
 		}
 	}

@@ -4,15 +4,10 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"time"
 
 	"sidetask/registry"
 	"sidetask/spool"
 )
-
-// settling is how long an end takes at most to be committed once its keeper is
-// gone; a follower looks again after it.
-const settling = 10 * time.Millisecond
 
 // maxTail bounds one piece of raw output.
 const maxTail = 1 << 20
@@ -51,7 +46,7 @@ func (p *Producer) Tail(ctx context.Context, row registry.Row, req registry.Tail
 		if len(t.Data) > 0 || t.Lost > 0 || over || !req.Follow {
 			return t, nil
 		}
-		if err := p.awaitMore(ctx, row, dir, off); err != nil {
+		if err := p.awaitMore(ctx, row, dir, off, req.Ended); err != nil {
 			return t, err
 		}
 	}
@@ -67,19 +62,22 @@ func piece(reader *spool.Reader, buf []byte, off int64) (registry.Tailed, error)
 	return registry.Tailed{Data: buf[:n], Offset: at, Next: at + int64(n), Lost: lost}, nil
 }
 
-// over reports whether nothing more can come: the task has ended and left nothing
-// running.
-func (p *Producer) over(row registry.Row, ended func() bool) bool {
-	if ended != nil && !ended() {
+// over reports whether nothing more can come: the end of the task has been
+// committed and it left nothing running.
+func (p *Producer) over(row registry.Row, ended <-chan struct{}) bool {
+	if !isClosed(ended) {
 		return false
 	}
 	k, live := p.find(row)
-	return !live || k.ended && k.leftovers == 0
+	return !live || k.silent()
 }
+
+// silent reports whether the command has ended and left nothing that could write.
+func (k kept) silent() bool { return k.ended && k.leftovers == 0 }
 
 // awaitMore waits until the spool may have grown past the offset, or the task's
 // state changed.
-func (p *Producer) awaitMore(ctx context.Context, row registry.Row, dir string, off int64) error {
+func (p *Producer) awaitMore(ctx context.Context, row registry.Row, dir string, off int64, ended <-chan struct{}) error {
 	if _, err := os.Stat(dir); err != nil {
 		return err // deleted meanwhile
 	}
@@ -88,25 +86,18 @@ func (p *Producer) awaitMore(ctx context.Context, row registry.Row, dir string, 
 	if size, err := spool.Size(dir); err != nil || size > off {
 		return err // it grew before the watch was armed
 	}
-	k, live := p.find(row)
-	if !live || k.ended && k.leftovers == 0 && isClosed(k.settled) {
-		// Its end is being committed.
-		timer := time.NewTimer(settling)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
+	var gone <-chan struct{} // the end of the leftovers is awaited once that of the command is known
+	if isClosed(ended) {
+		k, live := p.find(row)
+		if !live || k.silent() {
 			return nil
-		case <-ctx.Done():
-			return ctx.Err()
 		}
-	}
-	if isClosed(k.settled) {
-		k.settled = nil // told already; the leftovers' end is awaited
+		gone, ended = k.gone, nil
 	}
 	select {
 	case <-watch.C:
-	case <-k.settled:
-	case <-k.gone:
+	case <-ended:
+	case <-gone:
 	case <-ctx.Done():
 		return ctx.Err()
 	}

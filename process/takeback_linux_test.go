@@ -21,7 +21,7 @@ func TestTakeBackAfterTheEnd(t *testing.T) {
 	defer k.conn.Close()
 	const row = registry.Row(1 << 30)
 	gone := make(chan struct{})
-	if err := w.p.track(&kept{row: row, pidfd: k.pidfd, settled: make(chan struct{}), gone: gone}); err != nil {
+	if err := w.p.track(&kept{row: row, pidfd: k.pidfd, gone: gone}); err != nil {
 		t.Fatal(err)
 	}
 	if err := unix.PidfdSendSignal(k.pidfd, unix.SIGKILL, nil, 0); err != nil {

@@ -60,6 +60,7 @@ type world struct {
 	keeper   string
 	watcher  *spool.Watcher // nil: the producer's own
 	log      *slog.Logger
+	wrap     func(registry.Store) registry.Store // nil: the store as it is
 	registry *registry.Registry
 	p        *Producer
 }
@@ -109,8 +110,12 @@ func (w *world) open() error {
 	if err != nil {
 		return err
 	}
+	kept := registry.Store(db)
+	if w.wrap != nil {
+		kept = w.wrap(db)
+	}
 	w.registry, err = registry.Open(registry.Options{
-		Store:  db,
+		Store:  kept,
 		Limit:  func() int64 { return 10000 },
 		Serves: func(scope.Path) bool { return true },
 		Grace: func() registry.Grace {

@@ -59,21 +59,74 @@ func readText(dir string, from, keep int64) (text string, leftOut, next int64, e
 	if err != nil {
 		return "", 0, 0, err
 	}
-	at := min(from, end)
-	if keep > 0 && end-at > keep {
-		at = end - keep
+	start, note := min(from, end), ""
+	if keep > 0 && end-start > keep {
+		if start, leftOut, note, err = cut(dir, reader, start, end, keep); err != nil {
+			return "", 0, 0, err
+		}
 	}
-	stop := min(end, at+maxRead)
-	start := at
+	text, at, err := readBetween(reader, start, min(end, start+maxRead))
+	if err != nil {
+		return "", 0, 0, err
+	}
+	if start > from { // it begins within the text: at a code point
+		for i := 0; i < utf8.UTFMax-1 && text != "" && !utf8.RuneStart(text[0]); i++ {
+			text = text[1:]
+			leftOut++
+		}
+	}
+	if at < end { // it ends within the text: at a code point
+		n := incomplete(text)
+		at -= int64(n)
+		text = text[:len(text)-n]
+	}
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	return text + ownLine(note, text), leftOut, max(at, from), nil
+}
+
+// cut says where the end of a text begins of which keep bytes can be used, how
+// many bytes of text are left out before it, and what is to be said at the end of
+// it of gaps whose own lines are left out with them.
+func cut(dir string, reader *spool.Reader, from, end, keep int64) (start, leftOut int64, note string, err error) {
+	all, err := spool.Gone(dir, from, end)
+	if err != nil {
+		return 0, 0, "", err
+	}
+	if all == 0 {
+		return end - keep, end - keep - from, "", nil
+	}
+	start = end - max(keep-int64(len("\n"+spool.GoneBefore(all))), 1)
+	var one [1]byte
+	_, lost, err := reader.ReadAt(one[:], start)
+	if err != nil {
+		return 0, 0, "", err
+	}
+	start += lost // behind the gap that it would begin in
+	before, err := spool.Gone(dir, from, start)
+	if err != nil {
+		return 0, 0, "", err
+	}
+	gone, err := spool.Gone(dir, from, min(start+spool.CutRoom, end))
+	if err != nil {
+		return 0, 0, "", err
+	}
+	if gone > 0 {
+		note = spool.GoneBefore(gone)
+	}
+	return start, start - from - before, note, nil
+}
+
+// readBetween reads what is there between two offsets, and says how far it came.
+func readBetween(reader *spool.Reader, at, stop int64) (string, int64, error) {
 	var b strings.Builder
 	buf := make([]byte, min(stop-at, 256<<10))
 	for at < stop {
 		n, lost, err := reader.ReadAt(buf[:min(int64(len(buf)), stop-at)], at)
 		if err != nil {
-			return "", 0, 0, err
+			return "", 0, err
 		}
 		if lost > 0 {
-			b.WriteString(goneLine(lost, b.String()))
+			b.WriteString(ownLine(spool.GoneLine(lost), b.String()))
 		}
 		if n == 0 && lost == 0 {
 			break
@@ -81,30 +134,24 @@ func readText(dir string, from, keep int64) (text string, leftOut, next int64, e
 		b.Write(buf[:n])
 		at += lost + int64(n)
 	}
-	text = b.String()
-	if start > from { // it begins within the text: at a code point
-		for i := 0; i < utf8.UTFMax-1 && text != "" && !utf8.RuneStart(text[0]); i++ {
-			text = text[1:]
-			start++
-		}
-	}
-	if at < end { // it ends within the text: at a code point
-		cut := len(text)
-		for cut > 0 && len(text)-cut < utf8.UTFMax && !utf8.RuneStart(text[cut-1]) {
-			cut--
-		}
-		if cut > 0 && !utf8.FullRuneInString(text[cut-1:]) {
-			at -= int64(len(text) - cut + 1)
-			text = text[:cut-1]
-		}
-	}
-	return strings.ToValidUTF8(text, "\uFFFD"), start - min(from, start), max(at, from), nil
+	return b.String(), at, nil
 }
 
-// goneLine stands where bytes are gone from the spool, on a line of its own.
-func goneLine(n int64, before string) string {
-	line := fmt.Sprintf("[%d bytes of output are gone]\n", n)
-	if before != "" && !strings.HasSuffix(before, "\n") {
+// incomplete is how many bytes at the end are the beginning of a code point.
+func incomplete(text string) int {
+	cut := len(text)
+	for cut > 0 && len(text)-cut < utf8.UTFMax && !utf8.RuneStart(text[cut-1]) {
+		cut--
+	}
+	if cut > 0 && !utf8.FullRuneInString(text[cut-1:]) {
+		return len(text) - cut + 1
+	}
+	return 0
+}
+
+// ownLine is a line of ours, not in the middle of one of the text before.
+func ownLine(line, before string) string {
+	if line != "" && before != "" && !strings.HasSuffix(before, "\n") {
 		return "\n" + line
 	}
 	return line
@@ -126,7 +173,7 @@ func (o *Outside) Tail(ctx context.Context, row registry.Row, req registry.TailR
 	}
 	for {
 		changed := o.changes(row)
-		ended := req.Ended() // asked before reading: then what is read is all
+		ended := isClosed(req.Ended) // looked at before reading: then what is read is all
 		got, err := tailOnce(dir, offset, req.MaxBytes)
 		if err != nil {
 			return got, err
@@ -141,9 +188,19 @@ func (o *Outside) Tail(ctx context.Context, row registry.Row, req registry.TailR
 		}
 		select {
 		case <-changed:
+		case <-req.Ended:
 		case <-ctx.Done():
 			return got, registry.ErrWaitAborted
 		}
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -215,11 +272,14 @@ func (o *Outside) Write(context.Context, registry.Row, registry.WriteRequest) (i
 func (o *Outside) EndLeftovers(registry.Row) (int, error) { return 0, nil }
 
 // Facts are the sizes.
-func (o *Outside) Facts(row registry.Row) registry.Facts {
-	dir := output(o.folder(row))
-	size, _ := spool.Size(dir) // a folder that is not there has nothing
-	disk, _ := spool.Usage(dir)
-	return registry.Facts{Bytes: size, Disk: disk}
+func (o *Outside) Facts(rows ...registry.Row) []registry.Facts {
+	facts := make([]registry.Facts, len(rows))
+	for i, row := range rows {
+		// What cannot be read is told as nothing: this is for display.
+		disk, size, _ := spool.Measure(output(o.folder(row)))
+		facts[i] = registry.Facts{Bytes: size, Disk: disk}
+	}
+	return facts
 }
 
 // Remove deletes what is kept of an ended task.

@@ -3,6 +3,7 @@ package producer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -82,6 +83,38 @@ func TestReadTextGone(t *testing.T) {
 	line := regexp.MustCompile(`(?m)^\[(\d+) bytes of output are gone\]\n`).FindString(got)
 	if line == "" || !strings.HasPrefix(got, "0123456789abcde\n") || !strings.HasSuffix(got, "0123456789abcde\n") {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestReadTextGoneInWhatIsCut: of a text of which the end is read it is said, within
+// what can be used of it, how much of the rest is gone for good: the left-out
+// bytes alone could be read elsewhere.
+func TestReadTextGoneInWhatIsCut(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "s")
+	const line = "0123456789abcde\n"
+	text := strings.Repeat(line, 250)
+	write(t, dir, text, spool.Limits{Bytes: 1024, Head: 128})
+	gone, err := spool.Gone(dir, 0, int64(len(text)))
+	if err != nil || gone < 1000 {
+		t.Fatalf("%d bytes are gone, %v", gone, err)
+	}
+	note := fmt.Sprintf("[of what stood before, %d bytes of output are gone]\n", gone)
+	for _, keep := range []int64{200, 400, 1500, 3900} { // before, across and behind the gap
+		got, leftOut, next, err := readText(dir, 0, keep)
+		if err != nil || next != int64(len(text)) || int64(len(got)) > keep || !strings.HasSuffix(got, line+note) {
+			t.Fatalf("keep %d: next %d, %v, %q", keep, next, err, got)
+		}
+		shown := strings.TrimSuffix(got, note)
+		if !strings.HasSuffix(text, shown) || leftOut+int64(len(shown))+gone != int64(len(text)) {
+			t.Errorf("keep %d: %d bytes left out, %d shown and %d gone of %d: %q", keep, leftOut, len(shown), gone, len(text), shown)
+		}
+	}
+	// A gap that is in what is read stands where it is, and nothing is said twice.
+	wide := filepath.Join(t.TempDir(), "w")
+	write(t, wide, strings.Repeat(line, 2500), spool.Limits{Bytes: 20_000, Head: 2000})
+	got, leftOut, _, err := readText(wide, 100, 39_000)
+	if err != nil || leftOut == 0 || strings.Count(got, "gone]\n") != 1 || strings.HasPrefix(got, "[") || strings.HasSuffix(got, "gone]\n") {
+		t.Errorf("%d left out, %v, %q", leftOut, err, got[:min(len(got), 100)])
 	}
 }
 

@@ -14,7 +14,7 @@ func (r *Registry) abandon(rec *record, why error) {
 	r.mu.Lock()
 	rec.failing = true
 	ended := rec.held != nil
-	p := r.producerLocked(rec)
+	p := r.producerLocked(rec.Producer)
 	if ended {
 		r.abandonedLocked(rec)
 	}
@@ -39,9 +39,9 @@ func (r *Registry) abandonedLocked(rec *record) {
 	if r.phase == closed { // the next daemon finds it, and settles it
 		return
 	}
-	p := r.producerLocked(rec)
+	p, task := r.producerLocked(rec.Producer), rec.snapshotLocked()
 	r.wg.Go(func() {
-		r.endLeftoversOf(p, rec.row)
+		r.endLeftoversOf(task)
 		r.removeKept(p, rec.row)
 	})
 }

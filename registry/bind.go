@@ -89,6 +89,7 @@ func (r *Registry) mergeLocked(known, o *owner, host Host) error {
 	if known.host != host { // else they are on their way with that host still
 		r.returnLeasesLocked(t, known, nil)
 	}
+	env := o.env
 	t.then(func() { r.removeOwnerLocked(o); r.aliases[o.Handle] = known.Handle })
 	r.putNamedLocked(t, known, next)
 	moved := ordered(o.starting, o.live, o.finished)
@@ -112,7 +113,8 @@ func (r *Registry) mergeLocked(known, o *owner, host Host) error {
 	known.aborts = append(known.aborts, o.aborts...) // who waits behind a read goes on waiting, as the new owner
 	known.lostAt, known.awayAt = o.lostAt, o.awayAt
 	r.hostLocked(known, host)
-	known.env, known.note = o.env, o.note
+	r.setEnvLocked(known, env)
+	known.note = o.note
 	signal(&o.bell) // who waited there looks again, at the new owner
 	signal(&o.settled)
 	if len(moved) > 0 {

@@ -33,6 +33,12 @@ func (t *transition) put(rec *record, next Record) {
 	})
 }
 
+// moveCursors replaces only how far the task of a record has been read.
+func (t *transition) moveCursors(rec *record, cursor, opCursor int64) {
+	t.change.Cursors = append(t.change.Cursors, Cursors{Row: rec.row, Cursor: cursor, OpCursor: opCursor})
+	t.then(func() { rec.Cursor, rec.OpCursor = cursor, opCursor })
+}
+
 // drop takes a record away; one with an id is announced to observers.
 func (t *transition) drop(rec *record) {
 	t.change.DropTasks = append(t.change.DropTasks, rec.row)

@@ -82,7 +82,7 @@ func (r *Registry) remove(records []*record) int64 {
 	var freed int64
 	for _, rec := range records {
 		r.mu.Lock()
-		p, starting := r.producerLocked(rec), rec.Starting
+		p, starting := r.producerLocked(rec.Producer), rec.Starting
 		r.mu.Unlock()
 		if !starting { // else its start still works on it, and ends it (Start, abandon)
 			freed += r.removeKept(p, rec.row)

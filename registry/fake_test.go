@@ -25,6 +25,7 @@ type memory struct {
 	refuse   error
 	refusals int
 	count    int
+	last     Change
 	closed   bool
 }
 
@@ -55,11 +56,17 @@ func (m *memory) Commit(c Change) error {
 		return errors.New("commit after close")
 	}
 	m.count++
+	m.last = c
 	for _, row := range c.DropTasks {
 		delete(m.tasks, row)
 	}
 	for _, t := range c.Tasks {
 		m.tasks[t.Row] = t
+	}
+	for _, at := range c.Cursors {
+		t := m.tasks[at.Row]
+		t.Cursor, t.OpCursor = at.Cursor, at.OpCursor
+		m.tasks[at.Row] = t
 	}
 	for _, h := range c.DropOwners {
 		delete(m.owners, h)
@@ -172,8 +179,14 @@ func (f *fake) write(row Row, text string) {
 func (f *fake) Tail(ctx context.Context, row Row, req TailRequest) (Tailed, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	data := f.of(row).output[req.Offset:]
-	return Tailed{Data: []byte(data), Offset: req.Offset, Next: req.Offset + int64(len(data)), EOF: req.Ended()}, ctx.Err()
+	t := Tailed{Data: []byte(f.of(row).output[req.Offset:]), Offset: req.Offset}
+	t.Next = t.Offset + int64(len(t.Data))
+	select {
+	case <-req.Ended:
+		t.EOF = true
+	default:
+	}
+	return t, ctx.Err()
 }
 
 func (f *fake) Match(ctx context.Context, row Row, from int64, until *regexp.Regexp) error {
@@ -205,11 +218,15 @@ func (f *fake) EndLeftovers(row Row) (int, error) {
 	return n, nil
 }
 
-func (f *fake) Facts(row Row) Facts {
+func (f *fake) Facts(rows ...Row) []Facts {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	w := f.of(row)
-	return Facts{Bytes: int64(len(w.output)), Disk: int64(len(w.output)), Leftovers: w.leftovers}
+	facts := make([]Facts, len(rows))
+	for i, row := range rows {
+		w := f.of(row)
+		facts[i] = Facts{Bytes: int64(len(w.output)), Disk: int64(len(w.output)), Leftovers: w.leftovers}
+	}
+	return facts
 }
 
 func (f *fake) Remove(row Row) (int64, error) {

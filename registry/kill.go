@@ -15,7 +15,7 @@ func (r *Registry) Kill(ctx context.Context, c Caller, id string, reason *string
 		r.mu.Unlock()
 		return false, Task{}, err
 	}
-	p := r.producerLocked(rec)
+	p := r.producerLocked(rec.Producer)
 	if rec.Status.Terminal() {
 		return r.killEndedLocked(rec, p, agent)
 	}

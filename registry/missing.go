@@ -25,6 +25,6 @@ func (m missing) Write(context.Context, Row, WriteRequest) (int, error) { return
 
 func (m missing) EndLeftovers(Row) (int, error) { return 0, nil }
 
-func (m missing) Facts(Row) Facts { return Facts{} }
+func (m missing) Facts(rows ...Row) []Facts { return make([]Facts, len(rows)) }
 
 func (m missing) Remove(Row) (int64, error) { return 0, nil }

@@ -92,6 +92,7 @@ func (r *Registry) addOwnerLocked(o *owner) {
 
 // removeOwnerLocked takes an owner away whose records are gone.
 func (r *Registry) removeOwnerLocked(o *owner) {
+	r.setEnvLocked(o, nil)
 	delete(r.owners, o.Handle)
 	delete(r.lost, o.Handle)
 	if key := (name{o.Agent, o.Session}); r.names[key] == o {
@@ -203,6 +204,9 @@ func (r *Registry) Update(h Handle, c OwnerChange) error {
 	if c.Status != nil && *c.Status != Idle && *c.Status != Busy {
 		return Errorf(KindInvalid, "invalid status %q: expected \"idle\" or \"busy\"", *c.Status)
 	}
+	if err := r.envRoomLocked(o, c.Env); err != nil {
+		return err
+	}
 	next := o.OwnerRecord
 	next.Title, next.Cwd = or(c.Title, next.Title), or(c.Cwd, next.Cwd)
 	if next.Title != o.Title || next.Cwd != o.Cwd {
@@ -214,7 +218,7 @@ func (r *Registry) Update(h Handle, c OwnerChange) error {
 	}
 	o.status, o.note = or(c.Status, o.status), or(c.Note, o.note)
 	if c.Env != nil {
-		o.env = c.Env
+		r.setEnvLocked(o, c.Env)
 	}
 	return nil
 }

@@ -33,8 +33,9 @@ type Producer interface {
 	// processes were asked to end. It does not wait for the grace.
 	EndLeftovers(row Row) (int, error)
 
-	// Facts tells what is known now. It must be cheap.
-	Facts(row Row) Facts
+	// Facts tells what is known now of each of the tasks. It must be cheap, for
+	// thousands too, and may wait for none of them longer than for all.
+	Facts(rows ...Row) []Facts
 
 	// Remove deletes everything kept of an ended task and says how many bytes
 	// were freed.
@@ -64,8 +65,10 @@ type TailRequest struct {
 	FromEnd  bool
 	MaxBytes int
 	Follow   bool
-	Stream   string      // "" or "stdout", or "stderr" where kept apart
-	Ended    func() bool // whether the task is terminal: consulted after reading
+	Stream   string // "" or "stdout", or "stderr" where kept apart
+	// Ended is closed once the end of the task has been committed. A look at it
+	// before reading says whether what is read is all.
+	Ended <-chan struct{}
 }
 
 // Tailed is a piece of raw output.

@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"cmp"
 	"slices"
 	"time"
 )
@@ -60,23 +59,14 @@ func (r *Registry) Prune(keep Retention) (removed int, freed int64, err error) {
 // producers say of them.
 func (r *Registry) finishedFacts() ([]*record, []Facts) {
 	r.mu.Lock()
-	var old []*record
-	var producers []Producer
+	var finished []map[Row]*record
 	for _, o := range r.owners {
-		for _, rec := range o.finished {
-			old = append(old, rec)
-		}
+		finished = append(finished, o.finished)
 	}
-	slices.SortFunc(old, func(a, b *record) int { return cmp.Compare(a.Ended, b.Ended) })
-	for _, rec := range old {
-		producers = append(producers, r.producerLocked(rec))
-	}
+	old := byEnd(finished...)
+	tasks := snapshotsLocked(old)
 	r.mu.Unlock()
-	facts := make([]Facts, len(old))
-	for i, rec := range old {
-		facts[i] = producers[i].Facts(rec.row)
-	}
-	return old, facts
+	return old, r.FactsOf(tasks)
 }
 
 // protectedLocked reports whether a finished task must stay whatever its age.

@@ -101,14 +101,22 @@ func snapshotsLocked(records []*record) []Task {
 }
 
 // Facts asks the task's producer what it knows now.
-func (r *Registry) Facts(t Task) Facts {
-	r.mu.Lock()
-	p := r.producers[t.Producer]
-	r.mu.Unlock()
-	if p == nil {
-		return Facts{}
+func (r *Registry) Facts(t Task) Facts { return r.FactsOf([]Task{t})[0] }
+
+// FactsOf asks the producers what they know now of each of the tasks: each
+// producer once, so that a list costs no more waiting than one task.
+func (r *Registry) FactsOf(tasks []Task) []Facts {
+	rows, at := make(map[string][]Row), make(map[string][]int)
+	for i, t := range tasks {
+		rows[t.Producer], at[t.Producer] = append(rows[t.Producer], t.Row), append(at[t.Producer], i)
 	}
-	return p.Facts(t.Row)
+	all := make([]Facts, len(tasks))
+	for name, rows := range rows {
+		for i, facts := range r.producer(name).Facts(rows...) {
+			all[at[name][i]] = facts
+		}
+	}
+	return all
 }
 
 // Trouble says why the newest commit failed, nil where it did not: with a full

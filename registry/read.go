@@ -46,7 +46,7 @@ func (r *Registry) Read(ctx context.Context, c Caller, id string, keep func(Task
 	if fromStart {
 		req.From = 0
 	}
-	p := r.producerLocked(rec)
+	p := r.producerLocked(rec.Producer)
 	r.unlock()
 
 	if keep != nil {
@@ -127,7 +127,7 @@ func (r *Registry) finishRead(rec *record, c Caller, cursor int64, reports, deli
 		r.reportLocked(rec, next)
 	case next.Cursor != rec.Cursor || next.OpCursor != rec.OpCursor:
 		t := r.transitionLocked()
-		t.put(rec, next)
+		t.moveCursors(rec, next.Cursor, next.OpCursor)
 		if err := t.commit(); err != nil {
 			r.log.Error("a cursor could not be recorded; the output will be given again", "task", rec.ID, "error", err)
 		}
@@ -142,13 +142,9 @@ func (r *Registry) Tail(ctx context.Context, c Caller, id string, req TailReques
 		r.mu.Unlock()
 		return Tailed{}, err
 	}
-	p := r.producerLocked(rec)
+	p := r.producerLocked(rec.Producer)
+	req.Ended = rec.endedLocked()
 	r.mu.Unlock()
-	req.Ended = func() bool {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		return rec.gone || rec.Status.Terminal()
-	}
 	tailed, err := p.Tail(ctx, rec.row, req)
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -171,7 +167,7 @@ func (r *Registry) Write(ctx context.Context, c Caller, id string, req WriteRequ
 		r.mu.Unlock()
 		return 0, err
 	}
-	p := r.producerLocked(rec)
+	p := r.producerLocked(rec.Producer)
 	r.mu.Unlock()
 	n, err := p.Write(ctx, rec.row, req)
 	switch {

@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 )
@@ -48,6 +49,32 @@ func TestRead(t *testing.T) {
 	receipt.Delivered()
 	if len(w.Inbox(h)) != 0 {
 		t.Error("a read end gives a notice (T167)")
+	}
+}
+
+// TestReadMovesACursorOnly: a read of a live task has nothing else of its record
+// written (its label may be long), and the next daemon reads on from there.
+func TestReadMovesACursorOnly(t *testing.T) {
+	w := newWorld(t)
+	c := AsOwner(w.owner("s"))
+	task := w.start(c)
+	w.fake.write(task.Row, "one ")
+	for i, by := range []Caller{c, AsOperator()} {
+		if text, _ := w.read(by, task.ID); text != "one " {
+			t.Errorf("reader %d reads %q", i, text)
+		}
+		want := Cursors{Row: task.Row, Cursor: 4, OpCursor: int64(4 * i)}
+		if got := w.store.last; len(got.Tasks) != 0 || !slices.Equal(got.Cursors, []Cursors{want}) {
+			t.Errorf("reader %d: written was %+v, want only %+v", i, got, want)
+		}
+	}
+	w.restart()
+	w.owner("s")
+	w.fake.write(task.Row, "two")
+	for i, by := range []Caller{c, AsOperator()} {
+		if text, _ := w.read(by, task.ID); text != "two" {
+			t.Errorf("reader %d reads %q after a restart", i, text)
+		}
 	}
 }
 

@@ -28,6 +28,9 @@ func (r *Registry) Register(reg Registration, host Host) (Handle, error) {
 	if r.phase != open {
 		return "", ErrShuttingDown
 	}
+	if err := r.envRoomLocked(r.namedLocked(hash, reg), reg.Env); err != nil {
+		return "", err
+	}
 	o, err := r.knownLocked(hash, reg, host)
 	if err != nil {
 		return "", err
@@ -60,8 +63,17 @@ func (r *Registry) Register(reg Registration, host Host) (Handle, error) {
 		return "", err
 	}
 	r.hostLocked(o, host)
-	o.env = reg.Env
+	r.setEnvLocked(o, reg.Env)
 	return o.Handle, nil
+}
+
+// namedLocked is the owner whose token or else whose name a registration has; nil
+// for none.
+func (r *Registry) namedLocked(hash [32]byte, reg Registration) *owner {
+	if o := r.byTokenLocked(hash); o != nil || reg.Session == "" {
+		return o
+	}
+	return r.names[name{reg.Agent, reg.Session}]
 }
 
 // knownLocked finds the owner that a registration means, nil for a new one.
@@ -86,10 +98,7 @@ func (r *Registry) knownLocked(hash [32]byte, reg Registration, host Host) (*own
 		}
 		return known, r.mergeLocked(known, o, host)
 	}
-	if reg.Session == "" {
-		return nil, nil
-	}
-	o := r.names[name{reg.Agent, reg.Session}]
+	o := r.namedLocked(hash, reg)
 	if o == nil {
 		return nil, nil
 	}
@@ -189,6 +198,7 @@ func (r *Registry) HostGone(host Host) {
 	}
 	for _, o := range lost {
 		o.host, o.lostAt, o.awayAt = nil, r.now(), r.now()
+		r.setEnvLocked(o, nil) // the next host brings its own, and until then nothing is started
 		r.lost[o.Handle] = o
 		if o.LostAt == 0 {
 			o.LostAt = r.millis()

@@ -48,23 +48,24 @@ type Registry struct {
 	// Subscription.
 	mu sync.Mutex
 
-	producers map[string]Producer
-	rows      map[Row]*record    // every record, those without an id too, and starts whose owner is disposed
-	ids       map[string]*record // those with an id
-	live      map[Row]*record    // with an id and not terminal
-	finished  int                // terminal ones
-	starting  int                // without an id
-	owners    map[Handle]*owner  // the operator's and nobody's too
-	lost      map[Handle]*owner  // registered ones without a host
-	names     map[name]*owner    // named ones
-	tokens    map[tokenPrefix][]tokenEntry
-	aliases   map[Handle]Handle // of owners that were merged into another
-	lenders   map[string]Host   // leases of callers that are no host of the owner
-	pending   map[Row]Outcome   // settlements that the store refused so far
-	late      map[Row]*record   // kills that it refused
-	trouble   error             // why the newest commit failed; nil where it did not
-	failures  int               // commits that failed since the last that did not
-	orphans   []Row             // rows that the store must still forget
+	producers    map[string]Producer
+	rows         map[Row]*record    // every record, those without an id too, and starts whose owner is disposed
+	ids          map[string]*record // those with an id
+	live         map[Row]*record    // with an id and not terminal
+	finished     int                // terminal ones
+	starting     int                // without an id
+	owners       map[Handle]*owner  // the operator's and nobody's too
+	lost         map[Handle]*owner  // registered ones without a host
+	names        map[name]*owner    // named ones
+	tokens       map[tokenPrefix][]tokenEntry
+	aliases      map[Handle]Handle // of owners that were merged into another
+	environments int64             // bytes of those of all owners
+	lenders      map[string]Host   // leases of callers that are no host of the owner
+	pending      map[Row]Outcome   // settlements that the store refused so far
+	late         map[Row]*record   // kills that it refused
+	trouble      error             // why the newest commit failed; nil where it did not
+	failures     int               // commits that failed since the last that did not
+	orphans      []Row             // rows that the store must still forget
 
 	counters  map[string]int64
 	nextRow   Row
@@ -111,6 +112,7 @@ type record struct {
 	byUser  int           // kills of the operator that are asking
 	late    lateKill      // kills that the store refused so far
 	started chan struct{} // closed when the start is over; nil after that
+	ended   chan struct{} // closed when the end is committed; nil: nobody waits
 
 	readers [2]chan struct{} // one for the owner, one for the operator: nil = free, else closed when it gets free
 }
@@ -124,6 +126,17 @@ func (rec *record) dueLocked() bool {
 	return rec.owner.inboxLocked() && rec.Status.Terminal() && !rec.reportedLocked() &&
 		(rec.Notice == Waiting || rec.Notice == Parked)
 }
+
+// endedLocked is closed once the end of the task is committed, or it is gone.
+func (rec *record) endedLocked() <-chan struct{} {
+	if rec.gone || rec.Status.Terminal() {
+		return over
+	}
+	return await(&rec.ended)
+}
+
+// over is what whoever comes after an end waits on.
+var over = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
 // snapshotLocked is the task as callers see it (T4).
 func (rec *record) snapshotLocked() Task {
@@ -184,10 +197,17 @@ func (r *Registry) AddProducer(name string, p Producer) {
 // millis is now as records have it.
 func (r *Registry) millis() int64 { return r.now().UnixMilli() }
 
-// producerLocked is the producer of a task; one that nobody added fails all calls.
-func (r *Registry) producerLocked(rec *record) Producer {
-	if p := r.producers[rec.Producer]; p != nil {
+// producerLocked is the producer of that name; one that nobody added fails all calls.
+func (r *Registry) producerLocked(name string) Producer {
+	if p := r.producers[name]; p != nil {
 		return p
 	}
-	return missing(rec.Producer)
+	return missing(name)
+}
+
+// producer is the producer of that name, without the lock.
+func (r *Registry) producer(name string) Producer {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.producerLocked(name)
 }

@@ -71,6 +71,7 @@ func (r *Registry) indexLocked(rec *record) {
 		r.ids[rec.ID] = rec
 		delete(r.live, rec.row)
 		delete(o.live, rec.row)
+		signal(&rec.ended)
 		if _, ok := o.finished[rec.row]; !ok {
 			o.finished[rec.row] = rec
 			r.finished++
@@ -115,6 +116,7 @@ func (r *Registry) indexNoticeLocked(rec *record) {
 // forgetLocked takes a record out of everything and wakes who waits on it.
 func (r *Registry) forgetLocked(rec *record) {
 	rec.gone = true
+	signal(&rec.ended)
 	r.unindexLocked(rec)
 	delete(r.rows, rec.row)
 	delete(r.pending, rec.row)

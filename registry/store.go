@@ -27,6 +27,7 @@ type State struct {
 // Change is one transition. Records are whole: they replace what is there.
 type Change struct {
 	Tasks      []Record
+	Cursors    []Cursors // of tasks of which nothing else changes
 	DropTasks  []Row
 	Owners     []OwnerRecord
 	DropOwners []Handle
@@ -51,6 +52,14 @@ type Record struct {
 	Lease      string // while Notice is Leased
 	Key        string // idempotency key of the start
 	Cause      string // why it was cancelled, where not by its owner: detail of a killed outcome
+}
+
+// Cursors are how far a task has been read: what changes most often of a record,
+// whose label may be long, and so what a store need not write the whole of it for.
+type Cursors struct {
+	Row      Row
+	Cursor   int64
+	OpCursor int64
 }
 
 // Notice is the state of the one notice that a task's end may give.

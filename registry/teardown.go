@@ -52,7 +52,7 @@ func (r *Registry) teardownOne(ctx context.Context, rec *record, rules teardownR
 	if err := t.commit(); err != nil {
 		r.log.Error("a teardown could not be recorded; it goes on", "task", rec.ID, "error", err)
 	}
-	p := r.producerLocked(rec)
+	p := r.producerLocked(rec.Producer)
 	r.unlock()
 
 	failed := p.Cancel(ctx, rec.row, &rules.reason)
@@ -141,26 +141,19 @@ func (r *Registry) force(o *owner, bound time.Duration) {
 // endLeftovers ends what the finished tasks of an owner left running.
 func (r *Registry) endLeftovers(o *owner) {
 	r.mu.Lock()
-	type work struct {
-		p   Producer
-		rec *record
-	}
-	var all []work
-	for _, rec := range ordered(o.finished) {
-		all = append(all, work{r.producerLocked(rec), rec})
-	}
+	tasks := snapshotsLocked(ordered(o.finished))
 	r.mu.Unlock()
-	for _, w := range all {
-		r.endLeftoversOf(w.p, w.rec.row)
-	}
+	r.endLeftoversOf(tasks...)
 }
 
-// endLeftoversOf ends what one ended task left running.
-func (r *Registry) endLeftoversOf(p Producer, row Row) {
-	if p.Facts(row).Leftovers == 0 {
-		return
-	}
-	if _, err := p.EndLeftovers(row); err != nil {
-		r.log.Error("what a task left running could not be ended", "row", row, "error", err)
+// endLeftoversOf ends what ended tasks left running.
+func (r *Registry) endLeftoversOf(tasks ...Task) {
+	for i, facts := range r.FactsOf(tasks) {
+		if facts.Leftovers == 0 {
+			continue
+		}
+		if _, err := r.producer(tasks[i].Producer).EndLeftovers(tasks[i].Row); err != nil {
+			r.log.Error("what a task left running could not be ended", "row", tasks[i].Row, "error", err)
+		}
 	}
 }

@@ -98,7 +98,7 @@ func (r *Registry) WaitMatch(ctx context.Context, c Caller, id string, ms float6
 func (r *Registry) unread(ctx context.Context, rec *record, c Caller) (Producer, int64) {
 	for {
 		r.mu.Lock()
-		busy, p, from := rec.readers[readerOf(c)], r.producerLocked(rec), rec.cursorLocked(c)
+		busy, p, from := rec.readers[readerOf(c)], r.producerLocked(rec.Producer), rec.cursorLocked(c)
 		r.mu.Unlock()
 		if busy == nil || ctx.Err() != nil {
 			return p, from

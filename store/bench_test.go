@@ -33,7 +33,7 @@ func (nothing) Write(context.Context, registry.Row, registry.WriteRequest) (int,
 
 func (nothing) EndLeftovers(registry.Row) (int, error) { return 0, nil }
 
-func (nothing) Facts(registry.Row) registry.Facts { return registry.Facts{} }
+func (nothing) Facts(rows ...registry.Row) []registry.Facts { return make([]registry.Facts, len(rows)) }
 
 func (nothing) Remove(registry.Row) (int64, error) { return 0, nil }
 

@@ -12,7 +12,7 @@ import (
 // statements are prepared once; all run on the one connection.
 type statements struct {
 	begin, commit, rollback             *sql.Stmt
-	putTask, dropTask                   *sql.Stmt
+	putTask, moveCursors, dropTask      *sql.Stmt
 	putOwner, dropOwner                 *sql.Stmt
 	log, keepSeq, trim, counter, number *sql.Stmt
 	all                                 []*sql.Stmt
@@ -29,6 +29,7 @@ func (s *statements) prepare(ctx context.Context, conn *sql.Conn) error {
 		{&s.commit, `COMMIT`},
 		{&s.rollback, `ROLLBACK`},
 		{&s.putTask, `INSERT OR REPLACE INTO tasks VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`},
+		{&s.moveCursors, `UPDATE tasks SET cursor = ?, op_cursor = ? WHERE row = ?`},
 		{&s.dropTask, `DELETE FROM tasks WHERE row = ?`},
 		{&s.putOwner, `INSERT OR REPLACE INTO owners VALUES (?,?,?,?,?,?,?,?,?,?)`},
 		{&s.dropOwner, `DELETE FROM owners WHERE handle = ?`},
@@ -87,6 +88,9 @@ func (s *Store) write(c registry.Change) error {
 	}
 	for i := range c.Tasks {
 		w.exec(s.stmt.putTask, taskColumns(&c.Tasks[i])...)
+	}
+	for _, at := range c.Cursors {
+		w.exec(s.stmt.moveCursors, at.Cursor, at.OpCursor, int64(at.Row))
 	}
 	for _, h := range c.DropOwners {
 		w.exec(s.stmt.dropOwner, string(h))

@@ -239,3 +239,20 @@ func BenchmarkCommit(b *testing.B) {
 		}
 	}
 }
+
+// TestCursorsAlone: of a task that was read a bit further only that is written,
+// however much there is to its record, and nothing else of it changes.
+func TestCursorsAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sidetask.db")
+	s := open(t, path)
+	all := whole()
+	all.Tasks[0].Label = strings.Repeat("x", 1<<20)
+	commit(t, s, all)
+	before := size(t, path+"-wal")
+	commit(t, s, registry.Change{Cursors: []registry.Cursors{{Row: 7, Cursor: 1<<40 + 5, OpCursor: 10}}})
+	if grew := size(t, path+"-wal") - before; grew > 1<<20/4 {
+		t.Errorf("%d bytes were written to move a cursor", grew)
+	}
+	all.Tasks[0].Cursor, all.Tasks[0].OpCursor = 1<<40+5, 10
+	wantState(t, load(t, s), all, 3)
+}

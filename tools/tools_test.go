@@ -50,9 +50,11 @@ type source struct {
 }
 
 func (s *source) Cancel(context.Context, registry.Row, *string) error { return nil }
-func (s *source) Facts(registry.Row) registry.Facts                   { return registry.Facts{} }
-func (s *source) EndLeftovers(registry.Row) (int, error)              { return 0, nil }
-func (s *source) Remove(registry.Row) (int64, error)                  { return 0, nil }
+func (s *source) Facts(rows ...registry.Row) []registry.Facts {
+	return make([]registry.Facts, len(rows))
+}
+func (s *source) EndLeftovers(registry.Row) (int, error) { return 0, nil }
+func (s *source) Remove(registry.Row) (int64, error)     { return 0, nil }
 
 func (s *source) Read(_ registry.Row, req registry.ReadRequest) (registry.Reading, error) {
 	s.mu.Lock()

@@ -46,6 +46,11 @@ func (m *memory) Commit(c registry.Change) error {
 	for _, t := range c.Tasks {
 		m.tasks[t.Row] = t
 	}
+	for _, at := range c.Cursors {
+		t := m.tasks[at.Row]
+		t.Cursor, t.OpCursor = at.Cursor, at.OpCursor
+		m.tasks[at.Row] = t
+	}
 	for _, h := range c.DropOwners {
 		delete(m.owners, h)
 	}

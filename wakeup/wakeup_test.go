@@ -89,7 +89,7 @@ func (idle) Write(context.Context, registry.Row, registry.WriteRequest) (int, er
 
 func (idle) EndLeftovers(registry.Row) (int, error) { return 0, nil }
 
-func (idle) Facts(registry.Row) registry.Facts { return registry.Facts{} }
+func (idle) Facts(rows ...registry.Row) []registry.Facts { return make([]registry.Facts, len(rows)) }
 
 func (idle) Remove(registry.Row) (int64, error) { return 0, nil }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -262,5 +263,49 @@ func TestRefusedJobs(t *testing.T) {
 				t.Errorf("%s: record %+v", c.name, e)
 			}
 		}
+	}
+}
+
+// TestRecordAgain: a record may be written again: also when all but the last step
+// of the first time worked, which a file that was closed then must not prevent.
+func TestRecordAgain(t *testing.T) {
+	j := newJob(t, "true")
+	r := newRecord(j)
+	for code := range 3 {
+		if err := r.write(exit{Format: format, Row: j.Row, Code: code}); err != nil {
+			t.Fatalf("written for the %d. time: %v", code+1, err)
+		}
+		if e := j.record(t); e.Code != code {
+			t.Errorf("record %+v", e)
+		}
+	}
+}
+
+// TestMark: each keeper gives its command a limit that is none, of its own; one
+// that means something stays.
+func TestMark(t *testing.T) {
+	const some = 200_000
+	seen := make(map[string]bool)
+	for _, soft := range []uint64{unix.RLIM_INFINITY, unix.RLIM_INFINITY, some} {
+		s, j := start(t), newJob(t, "while read -r line; do case $line in *realtime*timeout*) echo ${line#*timeout};; esac; done < /proc/self/limits")
+		if err := unix.Prlimit(s.Process.Pid, unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: soft, Max: unix.RLIM_INFINITY}, nil); err != nil {
+			t.Fatal(err)
+		}
+		s.send(t, j, frame(t, j))
+		s.report(t)
+		s.ends(t)
+		text, err := os.ReadFile(filepath.Join(j.Dir, outDir, strings.Repeat("0", 19)))
+		limits := strings.Fields(string(text)) // soft, hard, unit
+		if err != nil || len(limits) != 3 || limits[1] != "unlimited" {
+			t.Fatalf("limits %q, %v", text, err)
+		}
+		n, err := strconv.ParseUint(limits[0], 10, 64)
+		if marked := err == nil && n >= leastMark; marked != (soft != some) || soft == some && n != some {
+			t.Errorf("the soft limit of %d is %s in the command", soft, limits[0])
+		}
+		if seen[limits[0]] {
+			t.Errorf("two keepers have one mark: %s", limits[0])
+		}
+		seen[limits[0]] = true
 	}
 }

@@ -61,9 +61,12 @@ func (r *record) write(e exit) error {
 	if err != nil {
 		return err
 	}
-	// The daemon has been told by the rename; this is for a power cut.
+	// The daemon has been told by the rename, so the record is written; this is for
+	// a power cut.
 	_ = r.file.Sync()
-	return r.file.Close()
+	_ = r.file.Close()
+	r.file = nil
+	return nil
 }
 
 func (r *record) put(text []byte) error {

@@ -46,6 +46,7 @@ type keeper struct {
 func (k *keeper) start(daemon int) bool {
 	k.pidfd = -1
 	k.memory.watch(k.job.Group)
+	k.mark()
 	k.sign() // a new daemon can adopt from here on
 	k.record = newRecord(k.job)
 	err := k.prepare()

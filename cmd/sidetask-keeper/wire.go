@@ -122,6 +122,9 @@ type alive struct {
 	TimeoutMs int64
 	// Pipes are the command's output pipes, as /proc/<pid>/fd names them.
 	Pipes []string
+	// Mark is the soft RLIMIT_RTTIME of the command and all that it starts, a number
+	// of this keeper's own; 0 = none.
+	Mark uint64
 }
 
 func (a *alive) fields() []field {
@@ -136,6 +139,7 @@ func (a *alive) fields() []field {
 		{"graceMs", &a.GraceMs},
 		{"timeoutMs", &a.TimeoutMs},
 		{"pipes", &a.Pipes},
+		{"mark", &a.Mark},
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,9 +24,9 @@ func (p *program) lsCommand() *cobra.Command {
 		Aliases: []string{"list"},
 		Short:   "List tasks",
 		Long: `List tasks: those that live, and ended ones that left processes running; with
--a all. On a terminal in columns. Else one line a task with tabs between: id,
-kind, status with detail, age, time it took, owner ("you", "everybody", or agent
-and session), processes left, label.`,
+-a all. On a terminal in columns, a wide one with the processor time (CPU), too.
+Else one line a task with tabs between: id, kind, status with detail, age, time
+it took, owner ("you", "everybody", or agent and session), processes left, label.`,
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.watch {
@@ -121,31 +122,47 @@ func (p *program) printTable(tasks []rpc.Task, now time.Time) error {
 	if len(tasks) == 0 {
 		return nil
 	}
-	_, isTerminal := terminal(p.stdout)
-	rows := make([][]string, 0, len(tasks)+1)
-	if isTerminal {
-		rows = append(rows, []string{"ID", "KIND", "STATUS", "AGE", "TOOK", "OWNER", "LEFT", "LABEL"})
+	columns := 0
+	if _, isTerminal := terminal(p.stdout); isTerminal {
+		columns = max(width(p.stdout), 1) // one that does not know its size is narrow
 	}
-	for _, t := range tasks {
-		row := taskRow(t, now)
-		if isTerminal && t.Operator != nil {
-			row[5] = ownerName(t.Operator.Agent, abbreviate(t.Operator.Session), t.Operator.Owner)
-		}
-		rows = append(rows, row)
-	}
-	return p.printRows(rows)
+	return p.printRows(taskRows(tasks, now, columns))
 }
 
-func taskRow(t rpc.Task, now time.Time) []string {
-	owner, left := "-", "-"
-	if o := t.Operator; o != nil {
-		owner = ownerName(o.Agent, o.Session, o.Owner)
-		if o.Leftovers > 0 {
-			left = fmt.Sprint(o.Leftovers)
+// wide is from how many columns on a terminal has room for the processor time.
+const wide = 100
+
+// taskRows are the rows of tasks: for a terminal of that many columns with a
+// heading, and what a person wants in it; for a script (0 columns) always the same.
+func taskRows(tasks []rpc.Task, now time.Time, columns int) [][]string {
+	rows := make([][]string, 0, len(tasks)+1)
+	if columns > 0 {
+		rows = append(rows, []string{"ID", "KIND", "STATUS", "AGE", "TOOK", "CPU", "OWNER", "LEFT", "LABEL"})
+	}
+	for _, t := range tasks {
+		owner, cpu, left := "-", "-", "-"
+		if o := t.Operator; o != nil {
+			session := o.Session
+			if columns > 0 {
+				session = abbreviate(session)
+			}
+			owner = ownerName(o.Agent, session, o.Owner)
+			if o.CPUMs != nil {
+				cpu = short(time.Duration(*o.CPUMs) * time.Millisecond)
+			}
+			if o.Leftovers > 0 {
+				left = fmt.Sprint(o.Leftovers)
+			}
+		}
+		age := short(now.Sub(time.UnixMilli(t.StartedAt)))
+		rows = append(rows, []string{t.ID, t.Kind, statusText(t), age, short(duration(t, now)), cpu, owner, left, t.Label})
+	}
+	if columns < wide {
+		for i, row := range rows {
+			rows[i] = slices.Delete(row, 5, 6)
 		}
 	}
-	age := short(now.Sub(time.UnixMilli(t.StartedAt)))
-	return []string{t.ID, t.Kind, statusText(t), age, short(duration(t, now)), owner, left, t.Label}
+	return rows
 }
 
 // abbreviate leaves of a session's id, most often a UUID, what tells it from

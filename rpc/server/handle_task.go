@@ -220,7 +220,10 @@ func taskGet(c *call, p rpc.TaskRef) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return rpc.TaskResult{Task: c.snapshot(c.conn.server.engine.Tools.Hinted(task), by)}, nil
+	if _, owner := by.Owner(); owner { // the operator's snapshot has the hint with all else
+		task = c.conn.server.engine.Tools.Hinted(task)
+	}
+	return rpc.TaskResult{Task: c.snapshot(task, by)}, nil
 }
 
 func taskKill(c *call, p rpc.TaskKill) (any, error) {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -220,8 +221,10 @@ func (f *fakeCommands) Write(ctx context.Context, _ registry.Row, req registry.W
 }
 
 func (f *fakeCommands) Cancel(context.Context, registry.Row, *string) error { return nil }
-func (f *fakeCommands) Facts(registry.Row) registry.Facts                   { return f.facts }
-func (f *fakeCommands) EndLeftovers(registry.Row) (int, error)              { return 0, nil }
+func (f *fakeCommands) Facts(rows ...registry.Row) []registry.Facts {
+	return slices.Repeat([]registry.Facts{f.facts}, len(rows))
+}
+func (f *fakeCommands) EndLeftovers(registry.Row) (int, error) { return 0, nil }
 
 func (f *fakeCommands) Read(row registry.Row, req registry.ReadRequest) (registry.Reading, error) {
 	f.mu.Lock()

@@ -9,21 +9,22 @@ import (
 
 // snapshot is what a caller sees of a task: the operator more than an owner.
 func (c *call) snapshot(t registry.Task, by registry.Caller) rpc.Task {
-	out := public(t)
-	if _, owner := by.Owner(); !owner {
-		facts := c.registry().Facts(t)
-		out.Operator = c.operatorView(t, facts)
-		if out.Detail == nil && facts.Hint != "" && !t.Status.Terminal() {
-			out.Detail = &facts.Hint
-		}
-	}
-	return out
+	return c.snapshots([]registry.Task{t}, by)[0]
 }
 
 func (c *call) snapshots(tasks []registry.Task, by registry.Caller) []rpc.Task {
 	out := make([]rpc.Task, len(tasks))
 	for i, t := range tasks {
-		out[i] = c.snapshot(t, by)
+		out[i] = public(t)
+	}
+	if _, owner := by.Owner(); owner {
+		return out
+	}
+	for i, facts := range c.registry().FactsOf(tasks) {
+		out[i].Operator = c.operatorView(tasks[i], facts)
+		if out[i].Detail == nil && facts.Hint != "" && !tasks[i].Status.Terminal() {
+			out[i].Detail = &facts.Hint
+		}
 	}
 	return out
 }
