@@ -1,80 +1,134 @@
 package acp
 
 import (
-	"bufio"
-	"context"
-	"fmt"
 	"io"
 	"os"
-	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
-const benchLine = 32 << 20
-
-// TestHelperProxy is no test: it is the proxy of the benchmark below, or its
-// agent, in a process of its own.
-func TestHelperProxy(t *testing.T) {
-	switch os.Getenv("ACP_TEST_PROXY") {
-	case "agent":
-		_, _ = os.Stdout.Write(updateOf(benchLine))
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		os.Exit(0)
-	case "proxy":
-		if err := os.Setenv("ACP_TEST_PROXY", "agent"); err != nil {
-			os.Exit(1)
-		}
-		exit, _ := Run(context.Background(), Options{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Agent: os.Args})
-		status, _ := os.ReadFile("/proc/self/status")
-		for line := range strings.Lines(string(status)) {
-			if strings.HasPrefix(line, "VmHWM:") {
-				fmt.Fprint(os.Stderr, line)
-			}
-		}
-		os.Exit(exit)
+// BenchmarkRelay measures how many bytes of updates go from the agent to the
+// editor, and what a line costs the process between them in CPU time: other
+// work on the machine spoils that less. All take turns in the same run, and only
+// their ratios count.
+func BenchmarkRelay(b *testing.B) {
+	for _, size := range []int{1 << 10, 1 << 20} {
+		b.Run(strconv.Itoa(size), func(b *testing.B) { relay(b, size) })
 	}
 }
 
-// BenchmarkMemory measures the most memory that a proxy's process ever has (its
-// resident set) while it passes on a line of 32 MiB. Goal: 64 MiB.
+func relay(b *testing.B, size int) {
+	ways := newWays(b)
+	lines := 16 << 20 / size
+	took, cpu := map[string]time.Duration{}, map[string]time.Duration{}
+	buffer := make([]byte, 128<<10)
+	for b.Loop() {
+		for through, br := range ways {
+			before, start := br.cpu(b), time.Now()
+			br.ask(size, lines)
+			for left := lines * size; left > 0; {
+				n, err := br.editor.Read(buffer)
+				if err != nil {
+					b.Fatal(err)
+				}
+				left -= n
+			}
+			took[through] += time.Since(start)
+			cpu[through] += br.cpu(b) - before
+		}
+	}
+	speed := func(through string) float64 { return float64(lines*size*b.N) / 1e6 / took[through].Seconds() }
+	for through := range ways {
+		b.ReportMetric(speed(through), through+"-MB/s")
+		b.ReportMetric(float64(cpu[through].Nanoseconds())/float64(lines*b.N), through+"-cpu-ns/line")
+	}
+	b.ReportMetric(speed(throughProxy)/speed(throughCat), "x-cat(goal≥0.6)")
+	b.ReportMetric(speed(throughProxy)/speed(throughCodec), "x-codec(goal≥3)")
+	b.ReportMetric(0, "ns/op") // of all of them: says nothing
+}
+
+// BenchmarkLatency measures how long one update takes from the agent's write to
+// the editor's read, in the median.
+func BenchmarkLatency(b *testing.B) {
+	ways := newWays(b)
+	took := map[string][]time.Duration{}
+	got := make([]byte, 1<<10)
+	for b.Loop() {
+		for through, br := range ways {
+			br.ask(len(got), 1)
+			if _, err := io.ReadFull(br.editor, got); err != nil {
+				b.Fatal(err)
+			}
+			took[through] = append(took[through], time.Since(sentAt(b, got)))
+		}
+	}
+	p50 := func(through string) float64 {
+		slices.Sort(took[through])
+		return float64(took[through][len(took[through])/2].Nanoseconds())
+	}
+	for through := range ways {
+		b.ReportMetric(p50(through), through+"-p50-ns")
+	}
+	b.ReportMetric(p50(throughProxy)/p50(throughCat), "x-cat(goal≤2)")
+	b.ReportMetric(0, "ns/op")
+}
+
+// BenchmarkMemory measures the most memory that the proxy's process ever has (its
+// resident set) while it passes on a line of 32 MiB.
 func BenchmarkMemory(b *testing.B) {
 	peak := 0
 	for b.Loop() {
-		var stderr strings.Builder
-		c := exec.Command(os.Args[0], "-test.run=^TestHelperProxy$")
-		c.Env = append(os.Environ(), "ACP_TEST_PROXY=proxy")
-		c.Stderr = &stderr
-		in, err := c.StdinPipe()
-		if err != nil {
+		br := newBridge(b, throughProxy, newHouse(b))
+		br.ask(32<<20, 1)
+		if _, err := io.CopyN(io.Discard, br.editor, 32<<20); err != nil {
 			b.Fatal(err)
 		}
-		out, err := c.StdoutPipe()
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := c.Start(); err != nil {
-			b.Fatal(err)
-		}
-		n, lines := 0, bufio.NewReaderSize(out, 64<<10)
-		for {
-			piece, err := lines.ReadSlice('\n')
-			if n += len(piece); err == nil {
-				break
-			} else if err != bufio.ErrBufferFull {
-				b.Fatalf("after %d bytes: %v; stderr: %s", n, err, &stderr)
-			}
-		}
-		_ = in.Close()
-		if err := c.Wait(); err != nil || n != len(updateOf(benchLine)) {
-			b.Fatalf("%d bytes, %v; stderr: %s", n, err, &stderr)
-		}
-		kib := 0
-		if _, err := fmt.Sscanf(stderr.String(), "VmHWM: %d kB", &kib); err != nil {
-			b.Fatalf("%v: %s", err, &stderr)
-		}
-		peak = max(peak, kib)
+		peak = max(peak, br.peak(b))
+		br.end()
 	}
-	b.ReportMetric(float64(peak)/1024, "MiB-peak(goal<=64)")
+	b.ReportMetric(float64(peak)/(1<<20), "MiB-peak(goal≤64)")
 	b.ReportMetric(0, "ns/op")
+}
+
+// cpu is the CPU time that the process in the middle has had.
+func (br *bridge) cpu(b *testing.B) (all time.Duration) {
+	threads, err := filepath.Glob(br.proc("task/*/schedstat"))
+	if err != nil || len(threads) == 0 {
+		b.Fatalf("no threads of process %d: %v", br.middle.Process.Pid, err)
+	}
+	for _, thread := range threads {
+		ran, _, _ := strings.Cut(read(b, thread), " ")
+		ns, err := strconv.Atoi(ran)
+		if err != nil {
+			b.Fatal(err)
+		}
+		all += time.Duration(ns)
+	}
+	return all
+}
+
+// peak is the most memory that the process in the middle has had, in bytes.
+func (br *bridge) peak(b *testing.B) int {
+	_, rest, _ := strings.Cut(read(b, br.proc("status")), "VmHWM:")
+	kib, err := strconv.Atoi(strings.Fields(rest)[0])
+	if err != nil {
+		b.Fatal(err)
+	}
+	return kib << 10
+}
+
+func (br *bridge) proc(name string) string {
+	return filepath.Join("/proc", strconv.Itoa(br.middle.Process.Pid), name)
+}
+
+func read(b *testing.B, path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return string(text)
 }
