@@ -25,17 +25,18 @@ func (p *proxy) agentLine(line []byte) {
 
 // fromServer takes one message of the agent's side.
 func (p *proxy) fromServer(line []byte, e wire.Envelope) {
-	if e.Method.Absent() {
-		p.agentAnswer(line, e)
-		return
-	}
 	method := e.Method.Of(line)
 	if bytes.IndexByte(method, '\\') >= 0 {
 		method = wire.Quote(wire.String(method)) // an escaped spelling is the same name
 	}
-	switch {
-	case string(method) == `"`+methodUpdate+`"`:
+	if string(method) == `"`+methodUpdate+`"` {
 		p.update(line, e)
+		return
+	}
+	line = bytes.Clone(line) // something of it may be kept
+	switch {
+	case e.Method.Absent():
+		p.agentAnswer(line, e)
 	case e.ID.Absent() && string(method) == `"`+methodTurnEnded+`"`:
 		p.toEditor("", line)
 		if s := p.sessionOf(line, e); s != nil {
