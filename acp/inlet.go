@@ -88,6 +88,7 @@ func (in *inlet) readAll(lines *wire.Reader, ended <-chan struct{}) {
 
 // arrived notes what a reader has handed over.
 func (p *proxy) arrived(in *inlet, b batch) {
+	p.reads++
 	in.waits = b.err == nil && isLong(b.lines)
 	for _, l := range b.lines {
 		p.gaps.Add(l)

@@ -32,6 +32,7 @@ type proxy struct {
 	editor, agent         *outlet
 	stderr                *noise
 	fromEditor, fromAgent *inlet
+	reads                 int // of both
 	holdAgent             int // responses that wait for a bind: nothing is read from the agent meanwhile
 	version               int
 	clientName, agentName string

@@ -51,11 +51,18 @@ func (o *outlet) line(b []byte) {
 	if o.streaming {
 		to = &o.after
 	}
-	for _, p := range o.gaps.Expand(b) {
+	add := func(p wire.Piece) {
 		if !o.failed {
 			o.size += len(p.Bytes)
 			to.Add(p)
 		}
+	}
+	if o.gaps.None() {
+		add(wire.Piece{Bytes: b})
+		return
+	}
+	for _, p := range o.gaps.Expand(b) {
+		add(p)
 	}
 }
 
