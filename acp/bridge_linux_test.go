@@ -184,7 +184,8 @@ func TestHelperBench(*testing.T) {
 	}
 }
 
-// benchAgent opens a session, and sends as many updates as it is asked for.
+// benchAgent opens a session, and sends updates: as many as it is asked for, as
+// fast as it can, or some one by one.
 func benchAgent(to io.Writer, from io.Reader) {
 	for lines := bufio.NewScanner(from); lines.Scan(); {
 		var m struct {
@@ -201,13 +202,17 @@ func benchAgent(to io.Writer, from io.Reader) {
 		case methodNew:
 			_, _ = fmt.Fprintf(to, `{"jsonrpc":"2.0","id":%s,"result":{"sessionId":"s"}}`+"\n", m.ID)
 		case "_updates":
-			together := min(max(1, 64<<10/m.Params.Size), m.Params.Count) // a write fills the pipe
+			together := max(1, 64<<10/m.Params.Size) // a write fills the pipe
 			many := bytes.Repeat(updateOf(m.Params.Size), together)
-			if m.Params.Count == 1 {
-				stamp(many)
-			}
 			for range m.Params.Count / together {
 				_, _ = to.Write(many)
+			}
+		case "_speak":
+			update := updateOf(1 << 10)
+			for range words {
+				time.Sleep(time.Millisecond)
+				stamp(update)
+				_, _ = to.Write(update)
 			}
 		}
 	}
@@ -225,7 +230,10 @@ func stamp(update []byte) {
 	copy(update[len(updateHead):], fmt.Sprintf("%0*d", stampSize, time.Now().UnixNano()))
 }
 
-const stampSize = 20
+const (
+	stampSize = 20
+	words     = 100 // updates one by one
+)
 
 // sentAt is the time in an update.
 func sentAt(b *testing.B, update []byte) time.Time {
