@@ -2,9 +2,13 @@ package wire
 
 import "bytes"
 
-// longString is the size from which a string of a line is worth remembering what
-// stands around it.
-const longString = 256
+const (
+	// longString is the size from which a string of a line is worth remembering
+	// what stands around it.
+	longString = 256
+	// maxAround is how much of that is remembered.
+	maxAround = 4 << 10
+)
 
 // Scanner is [Scan] for a stream of lines that are much alike, as the updates of
 // one message are. Envelopes depend on the names in a line and on its brackets,
@@ -23,7 +27,7 @@ func (s *Scanner) Scan(line []byte) (Envelope, bool) {
 		}
 	}
 	e, ok := Scan(line)
-	if ok && len(line) > longString {
+	if ok && len(line) > longString && len(line) <= blockSize {
 		s.remember(line, e)
 	}
 	return e, ok
@@ -46,7 +50,7 @@ func (s *Scanner) remember(line []byte, e Envelope) {
 		i = end + next
 	}
 	s.head, s.tail = s.head[:0], s.tail[:0]
-	if size := longest.To - longest.From; size > longString {
+	if size := longest.To - longest.From; size > longString && len(line)-size <= maxAround {
 		s.head = append(s.head, line[:longest.From+1]...)
 		s.tail = append(s.tail, line[longest.To-1:]...)
 		s.envelope = e.spread(longest.From, 1-size)

@@ -41,4 +41,8 @@ func TestScannerRemembers(t *testing.T) {
 	if got.ID != (Span{1, 2}) || string(got.Kind.Of(line(7))) != `"k"` || string(got.Session.Of(line(7))) != `"s"` {
 		t.Errorf("got %+v", got)
 	}
+	_, _ = s.Scan([]byte(`{"a":[` + strings.Repeat("1,", maxAround) + `"` + strings.Repeat("x", longString) + `"]}`))
+	if len(s.head) > 0 {
+		t.Errorf("%d bytes are remembered", len(s.head))
+	}
 }
