@@ -11,7 +11,7 @@ import (
 // agentLine takes one line of the agent. What is no message goes to stderr.
 func (p *proxy) agentLine(line []byte) {
 	line = ended(line)
-	e, ok := wire.Scan(line)
+	e, ok := p.scanner.Scan(line)
 	if !ok {
 		if len(bytes.TrimSpace(line)) > 0 {
 			p.trace.line(fromAgent, markDropped, line)
@@ -25,23 +25,21 @@ func (p *proxy) agentLine(line []byte) {
 
 // fromServer takes one message of the agent's side.
 func (p *proxy) fromServer(line []byte, e wire.Envelope) {
-	if e.Method.Absent() {
-		p.agentAnswer(line, e)
+	method := string(wire.Plain(e.Method.Of(line)))
+	if method == methodUpdate {
+		p.update(line, e)
 		return
 	}
-	method := e.Method.Of(line)
-	if bytes.IndexByte(method, '\\') >= 0 {
-		method = wire.Quote(wire.String(method)) // an escaped spelling is the same name
-	}
+	line = bytes.Clone(line) // something of it may be kept
 	switch {
-	case string(method) == `"`+methodUpdate+`"`:
-		p.update(line, e)
-	case e.ID.Absent() && string(method) == `"`+methodTurnEnded+`"`:
+	case e.Method.Absent():
+		p.agentAnswer(line, e)
+	case e.ID.Absent() && method == methodTurnEnded:
 		p.toEditor("", line)
 		if s := p.sessionOf(line, e); s != nil {
 			p.step(s, turn.AgentIdle{})
 		}
-	case !e.ID.Absent() && wire.String(method) == methodPermission:
+	case !e.ID.Absent() && method == methodPermission:
 		p.permissionRequest(line, e)
 	default:
 		p.toEditor("", line)
@@ -134,17 +132,11 @@ func stopResult(reason string) turn.Result {
 // the agent's state.
 func (p *proxy) update(line []byte, e wire.Envelope) {
 	s := p.sessionOf(line, e)
-	if s == nil {
+	if s == nil || e.Update.Absent() {
 		p.toEditor("", line)
 		return
 	}
-	u, ok := wire.Get(line, e.Params, "update")
-	if !ok {
-		p.toEditor("", line)
-		return
-	}
-	kind := wire.Text(line, u, "sessionUpdate")
-	out := line
+	u, kind, out := e.Update, string(wire.Plain(e.Kind.Of(line))), line
 	switch kind {
 	case "tool_call", "tool_call_update":
 		out = p.card(s, line, u, false)
@@ -157,9 +149,9 @@ func (p *proxy) update(line []byte, e wire.Envelope) {
 	p.toEditor(changed(line, out), out)
 	switch kind {
 	case "tool_call", "agent_message_chunk", "agent_thought_chunk":
-		p.step(s, turn.Activity{Speech: s.loading == 0}) // of a replay it is no answer
+		p.active(s, turn.Activity{Speech: s.loading == 0}) // of a replay it is no answer
 	case "tool_call_update", "plan":
-		p.step(s, turn.Activity{})
+		p.active(s, turn.Activity{})
 	case "state_update":
 		busy, result := wire.Text(line, u, "state") != "idle", idleResult(wire.Text(line, u, "stopReason"))
 		if !busy && p.version >= 2 {

@@ -46,6 +46,7 @@ func startChild(argv []string, err io.Writer) (*child, error) {
 	if e != nil {
 		return nil, errors.Join(e, inRead.Close(), inWrite.Close())
 	}
+	widen(outWrite)
 	c.cmd.Stdin, c.cmd.Stdout, c.stdin, c.stdout = inRead, outWrite, inWrite, outRead
 	e = c.cmd.Start()
 	_, _ = inRead.Close(), outWrite.Close()

@@ -135,10 +135,7 @@ func (p *proxy) clientRequest(line []byte, e wire.Envelope, method string) {
 
 // sessionOf finds the session that params.sessionId names.
 func (p *proxy) sessionOf(line []byte, e wire.Envelope) *session {
-	if len(p.sessions) == 0 {
-		return nil
-	}
-	return p.sessions[wire.Text(line, e.Params, "sessionId")]
+	return p.sessions[string(wire.Plain(e.Session.Of(line)))]
 }
 
 // slash reports whether a prompt begins with a slash command of the agent.

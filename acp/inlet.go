@@ -1,6 +1,8 @@
 package acp
 
 import (
+	"bytes"
+
 	"sidetask/acp/internal/wire"
 )
 
@@ -14,7 +16,7 @@ type batch struct {
 // ends with the stream, or when the loop has ended and the stream is closed.
 type inlet struct {
 	batches chan batch
-	rest    []wire.Line // of the last batch, while the loop pauses
+	rest    []wire.Line // of the last batch, while the loop pauses; nothing is read then
 	eof     bool
 	long    streamed
 
@@ -86,15 +88,12 @@ func (in *inlet) readAll(lines *wire.Reader, ended <-chan struct{}) {
 
 // arrived notes what a reader has handed over.
 func (p *proxy) arrived(in *inlet, b batch) {
+	p.reads++
 	in.waits = b.err == nil && isLong(b.lines)
 	for _, l := range b.lines {
 		p.gaps.Add(l)
 	}
-	if in.rest == nil {
-		in.rest = b.lines
-	} else {
-		in.rest = append(in.rest, b.lines...)
-	}
+	in.rest = b.lines
 }
 
 // mayReadEditor: what the editor says becomes lines to the agent, lines that
@@ -132,7 +131,7 @@ func (p *proxy) resumeEditor() {
 		in.rest = in.rest[1:]
 		switch {
 		case !l.Part:
-			p.editorLine(l.Bytes)
+			p.editorLine(bytes.Clone(l.Bytes)) // something of it may be kept
 		case p.chain == nil:
 			if p.agent.piece(l); p.agent.torn {
 				p.logf("the editor went away in the middle of a message over %d MiB", wire.MaxLine>>20)

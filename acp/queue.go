@@ -12,7 +12,7 @@ const (
 	// queueLimit is how many bytes may wait for a slow reader before nothing
 	// more is read from the other side. One line always fits.
 	queueLimit = 1 << 20
-	// writeBlock is how much of several lines is written at once.
+	// writeBlock is how much is written at once.
 	writeBlock = 64 << 10
 )
 
@@ -20,16 +20,16 @@ const (
 // It belongs to the loop; the writer has its own goroutine.
 type outlet struct {
 	gaps   *wire.Gaps // of both directions
-	next   []wire.Piece
+	next   wire.Pieces
 	size   int // bytes in next, in after, and at the writer
-	work   chan []wire.Piece
+	work   chan wire.Pieces
 	wrote  chan written
 	failed bool
 	moved  atomic.Int64 // bytes that the peer has taken, or its pipe
 
-	streaming bool         // a line that is passed on in pieces has not ended
-	after     []wire.Piece // what is to come behind it
-	torn      bool         // its end never came: what comes behind it needs a newline first
+	streaming bool        // a line that is passed on in pieces has not ended
+	after     wire.Pieces // what is to come behind it
+	torn      bool        // its end never came: what comes behind it needs a newline first
 }
 
 // written is what the writer has done with one batch.
@@ -39,32 +39,30 @@ type written struct {
 }
 
 func newOutlet(gaps *wire.Gaps) *outlet {
-	return &outlet{gaps: gaps, work: make(chan []wire.Piece), wrote: make(chan written)}
+	return &outlet{gaps: gaps, work: make(chan wire.Pieces), wrote: make(chan written)}
 }
 
-// line queues a whole line of ours or of the other side.
+// line queues a whole line of ours or of the other side. Its bytes are copied.
 func (o *outlet) line(b []byte) {
 	if o.torn && !o.failed {
 		o.mend()
 	}
-	if o.gaps.None() && !o.streaming {
-		if !o.failed {
-			o.size += len(b)
-			o.next = append(o.next, wire.Piece{Bytes: b})
-		}
-		return
-	}
-	pieces := o.gaps.Expand(b)
-	if o.failed {
-		return
-	}
-	for _, p := range pieces {
-		o.size += len(p.Bytes)
-	}
+	to := &o.next
 	if o.streaming {
-		o.after = append(o.after, pieces...)
-	} else {
-		o.next = append(o.next, pieces...)
+		to = &o.after
+	}
+	add := func(p wire.Piece) {
+		if !o.failed {
+			o.size += len(p.Bytes)
+			to.Add(p)
+		}
+	}
+	if o.gaps.None() {
+		add(wire.Piece{Bytes: b})
+		return
+	}
+	for _, p := range o.gaps.Expand(b) {
+		add(p)
 	}
 }
 
@@ -75,7 +73,7 @@ func (o *outlet) piece(l wire.Line) {
 	}
 	torn := !l.More && !bytes.HasSuffix(l.Bytes, []byte{'\n'}) // before the block is the writer's
 	o.size += len(l.Bytes)
-	o.next = append(o.next, wire.PieceOf(l.Bytes))
+	o.next.Add(wire.PieceOf(l.Bytes))
 	if o.streaming = l.More; o.streaming {
 		return
 	}
@@ -91,14 +89,14 @@ func (o *outlet) piece(l wire.Line) {
 func (o *outlet) mend() {
 	o.torn = false
 	o.size++
-	o.next = append(o.next, wire.Piece{Bytes: []byte{'\n'}})
+	o.next.Add(wire.Piece{Bytes: []byte{'\n'}})
 }
 
 // full reports whether the other side must wait.
 func (o *outlet) full() bool { return o.size >= queueLimit }
 
 // ready gives the channel to send next on, or nil when there is nothing.
-func (o *outlet) ready() chan<- []wire.Piece {
+func (o *outlet) ready() chan<- wire.Pieces {
 	if len(o.next) == 0 {
 		return nil
 	}
@@ -127,58 +125,25 @@ func (o *outlet) fail() {
 func (o *outlet) idle() bool { return o.failed || o.size == 0 }
 
 // writeAll is the writer: it writes batches until work is closed, or the loop
-// has ended.
+// has ended. After an error it takes everything and writes nothing.
 func (o *outlet) writeAll(w io.Writer, ended <-chan struct{}) {
-	out := &writer{to: w, moved: &o.moved, block: make([]byte, 0, writeBlock)}
+	var done written
 	for batch := range o.work {
-		var done written
+		done.bytes = 0
 		for _, p := range batch {
 			done.bytes += len(p.Bytes)
-			out.add(p.Bytes)
+			for b := p.Bytes; done.err == nil && len(b) > 0; {
+				var n int
+				n, done.err = w.Write(b[:min(len(b), writeBlock)])
+				o.moved.Add(int64(n))
+				b = b[n:]
+			}
 			wire.Recycle(p)
 		}
-		out.flush()
-		done.err = out.err
 		select {
 		case o.wrote <- done:
 		case <-ended:
 			return
 		}
-	}
-}
-
-// writer puts short lines together and passes long ones on as they are. After
-// an error it takes everything and writes nothing.
-type writer struct {
-	to    io.Writer
-	moved *atomic.Int64
-	block []byte
-	err   error
-}
-
-func (w *writer) add(b []byte) {
-	if len(w.block)+len(b) > cap(w.block) {
-		w.flush()
-	}
-	if len(b) >= cap(w.block) {
-		w.write(b)
-		return
-	}
-	w.block = append(w.block, b...)
-}
-
-func (w *writer) flush() {
-	if len(w.block) > 0 {
-		w.write(w.block)
-	}
-	w.block = w.block[:0]
-}
-
-func (w *writer) write(b []byte) {
-	for w.err == nil && len(b) > 0 {
-		var n int
-		n, w.err = w.to.Write(b[:min(len(b), writeBlock)])
-		w.moved.Add(int64(n))
-		b = b[n:]
 	}
 }

@@ -36,6 +36,7 @@ type session struct {
 	busy    bool // as the machine says
 	running bool // events are being worked off
 	events  []turn.Event
+	sign    sign // the last event, if it was one
 	timers  [turn.Timers]timer
 
 	cards   cards
@@ -59,9 +60,25 @@ type timer struct {
 	started  int       // how many were started
 }
 
+// sign is a sign of life of the agent, and the read that brought it.
+type sign struct {
+	read     int
+	activity turn.Activity
+}
+
+// active tells the machine that the agent is at work. The same right behind it,
+// of the same read, would say nothing new.
+func (p *proxy) active(s *session, a turn.Activity) {
+	if now := (sign{p.reads, a}); s.sign != now {
+		p.step(s, a)
+		s.sign = now
+	}
+}
+
 // step gives the machine an event and does what it says. Events that come while
 // it is at work are taken in order.
 func (p *proxy) step(s *session, e turn.Event) {
+	s.sign = sign{}
 	s.events = append(s.events, e)
 	if s.running {
 		return

@@ -1,9 +1,6 @@
 package wire
 
-import (
-	"bytes"
-	"sync"
-)
+import "bytes"
 
 // Gaps are those of the lines at hand. They belong to one goroutine.
 type Gaps struct {
@@ -25,17 +22,6 @@ func (g *Gaps) Add(l Line) {
 
 // None reports whether no line with gaps is at hand.
 func (g *Gaps) None() bool { return len(g.byMark) == 0 }
-
-// Piece is a part of a line to be written.
-type Piece struct {
-	Bytes []byte
-	Block bool // a whole block of a reader, to be given back to [Recycle] when written
-}
-
-// PieceOf makes a piece of a slice of a reader's block that nothing else refers to.
-func PieceOf(b []byte) Piece {
-	return Piece{Bytes: b, Block: len(b) == blockSize && cap(b) == blockSize}
-}
 
 // Expand gives the line that a digest stands for, in pieces, and forgets its gaps.
 func (g *Gaps) Expand(line []byte) []Piece {
@@ -90,14 +76,4 @@ func (g *Gaps) each(line []byte, gap func(before []byte, gap Gap), rest func([]b
 		at = end
 	}
 	rest(line[from:])
-}
-
-// blocks are spare blocks of readers.
-var blocks = sync.Pool{New: func() any { return new([blockSize]byte) }}
-
-// Recycle takes a block back that nothing refers to any more.
-func Recycle(p Piece) {
-	if p.Block {
-		blocks.Put((*[blockSize]byte)(p.Bytes))
-	}
 }

@@ -8,6 +8,7 @@ type object struct {
 	at         int // after the last value, or after the closing brace
 	first      bool
 	bad        bool // it is no well-formed object
+	plain      bool // the key has no escapes
 	key, value Span // the member at hand; the key without its quotes
 }
 
@@ -19,7 +20,11 @@ func openObject(b []byte, i int) (object, bool) {
 }
 
 // next goes to the next member. It is false at the end, and at the first fault.
-func (o *object) next() bool {
+func (o *object) next() bool { return o.name() && o.skip() }
+
+// name goes to the next member, up to its value: [object.skip], take
+// or enter must follow.
+func (o *object) name() bool {
 	i := skipSpace(o.b, o.at)
 	if i >= len(o.b) {
 		return o.fail()
@@ -43,17 +48,43 @@ func (o *object) next() bool {
 		return o.fail()
 	}
 	o.key = Span{i + 1, end - 1}
+	o.plain = bytes.IndexByte(o.key.Of(o.b), '\\') < 0
 	i = skipSpace(o.b, end)
 	if i >= len(o.b) || o.b[i] != ':' {
 		return o.fail()
 	}
-	i = skipSpace(o.b, i+1)
-	end, ok = skipValue(o.b, i)
+	o.at = skipSpace(o.b, i+1)
+	return true
+}
+
+// skip goes over the value.
+func (o *object) skip() bool {
+	end, ok := skipValue(o.b, o.at)
 	if !ok {
 		return o.fail()
 	}
-	o.value = Span{i, end}
-	o.at = end
+	o.value, o.at = Span{o.at, end}, end
+	return true
+}
+
+// take goes over the value and notes where it lies.
+func (o *object) take(at *Span) {
+	if o.skip() {
+		*at = o.value
+	}
+}
+
+// enter begins to walk the value, if it is an object; [object.leave] must follow.
+func (o *object) enter() (in object, ok bool) { return openObject(o.b, o.at) }
+
+// leave goes over the value when its members have been walked. It is false for
+// anything but a well-formed object: then what was found in it does not count.
+func (o *object) leave(in object) bool {
+	if in.b == nil || in.bad {
+		o.skip()
+		return false
+	}
+	o.value, o.at = Span{o.at, in.at}, in.at
 	return true
 }
 
@@ -65,16 +96,16 @@ func (o *object) fail() bool {
 // is compares the member's name; an escaped spelling of it is the same name.
 func (o *object) is(name string) bool {
 	raw := o.key.Of(o.b)
-	if string(raw) == name {
-		return true
-	}
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return false
+	if o.plain {
+		return string(raw) == name
 	}
 	return String(o.b[o.key.From-1:o.key.To+1]) == name
 }
 
 func skipSpace(b []byte, i int) int {
+	if i < len(b) && b[i] > ' ' { // nearly always
+		return i
+	}
 	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\r' || b[i] == '\n') {
 		i++
 	}

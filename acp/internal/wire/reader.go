@@ -6,14 +6,11 @@ import (
 	"io"
 )
 
-const (
-	// MaxLine is the longest line that is kept whole; longer ones are streamed
-	// uninspected (ACP.md §1).
-	MaxLine   = 64 << 20
-	blockSize = 64 << 10
-)
+// MaxLine is the longest line that is kept whole; longer ones are streamed
+// uninspected (ACP.md §1).
+const MaxLine = 64 << 20
 
-// Line is one line, its newline included. Its bytes are never written again.
+// Line is one line, its newline included.
 type Line struct {
 	Bytes []byte
 	// Gaps are what Bytes, then a digest, leave out of a long line.
@@ -23,15 +20,17 @@ type Line struct {
 	Part, More bool
 }
 
-// Reader splits a stream at 0x0A. Its memory is bounded: a block, or one line.
+// Reader splits a stream at 0x0A. Its memory is bounded: two blocks, or one line.
 type Reader struct {
 	src     io.Reader
 	long    [][]byte // full blocks with the beginning of the line at hand
 	size    int      // of long
 	block   []byte   // what is read and not yet given out: block[from:]
+	other   []byte   // the block before, free for what comes next
 	from    int
 	scanned int  // block[from:scanned] holds no newline
 	inPart  bool // the line at hand is being streamed
+	lent    bool // block was given out whole
 	many    int  // lines that the last read gave
 	max     int
 	join    int
@@ -48,6 +47,10 @@ func NewReader(src io.Reader, prefix string, letter byte) *Reader {
 // Read waits for a line and gives all that are there. The last one may lack its
 // newline when the stream ends in the middle of it. The error is io.EOF at the
 // end, and comes alone.
+//
+// The bytes of a line stay during the next Read, so that it may be at work beside
+// whoever has the line, and no longer: what is to be kept is copied. Gaps and
+// whole blocks ([PieceOf]) are the caller's.
 func (r *Reader) Read() ([]Line, error) {
 	for {
 		if lines := r.take(); len(lines) > 0 {
@@ -92,6 +95,8 @@ func (r *Reader) take() (lines []Line) {
 		line := Line{Bytes: r.block[r.from:end:end], Part: r.inPart}
 		if !r.inPart {
 			line = r.whole(line.Bytes)
+		} else {
+			r.lent = PieceOf(line.Bytes).Block
 		}
 		if lines == nil {
 			lines = make([]Line, 0, r.many)
@@ -108,6 +113,7 @@ func (r *Reader) take() (lines []Line) {
 	// Too long, or too long for something that is no message.
 	for _, b := range append(r.long, r.block[r.from:len(r.block):len(r.block)]) {
 		lines = append(lines, Line{Bytes: b, Part: true, More: true})
+		r.lent = PieceOf(b).Block
 	}
 	r.long, r.size = nil, 0
 	r.from, r.scanned, r.inPart = len(r.block), len(r.block), true
@@ -119,35 +125,34 @@ func (r *Reader) whole(tail []byte) Line {
 	if len(r.long) == 0 {
 		return Line{Bytes: tail}
 	}
-	pieces := append(r.long, tail)
-	size := r.size + len(tail)
+	long, size := r.long, r.size+len(tail)
 	r.long, r.size = nil, 0
 	if size <= r.join {
-		return Line{Bytes: bytes.Join(pieces, nil)}
+		return Line{Bytes: bytes.Join(append(long, tail), nil)}
 	}
-	text, gaps := digest(pieces, &r.marks)
+	text, gaps := digest(append(long, bytes.Clone(tail)), &r.marks)
 	return Line{Bytes: text, Gaps: gaps}
 }
 
-// room makes space behind the block. What was given out keeps its own memory:
-// a full block is left to whoever has its lines, or is the beginning of a long one.
+// room makes space behind the block. Lines that were given out stay in it, and
+// the beginning of the next one moves to the other block.
 func (r *Reader) room() {
-	if cap(r.block)-len(r.block) >= blockSize/4 {
-		return
+	switch {
+	case r.from > 0:
+		next := r.other
+		if r.other = r.block; r.lent {
+			r.other, r.lent = nil, false
+		}
+		if next == nil {
+			next = newBlock()
+		}
+		r.block = append(next[:0], r.block[r.from:]...)
+		r.from, r.scanned = 0, r.scanned-r.from
+	case len(r.block) == cap(r.block):
+		if len(r.block) > 0 {
+			r.long = append(r.long, r.block)
+			r.size += len(r.block)
+		}
+		r.block, r.scanned = newBlock(), 0
 	}
-	left := r.block[r.from:]
-	copied := len(left) <= blockSize/2 && r.long == nil
-	if !copied && len(r.block) < cap(r.block) {
-		return // not full yet, and too much to copy
-	}
-	next := blocks.Get().(*[blockSize]byte)[:0]
-	if copied {
-		next = append(next, left...)
-		r.scanned -= r.from
-	} else {
-		r.long = append(r.long, left)
-		r.size += len(left)
-		r.scanned = 0
-	}
-	r.block, r.from = next, 0
 }

@@ -18,6 +18,10 @@ func (s Span) Absent() bool { return s.To == 0 }
 // occurs twice the last one counts, as JSON parsers have it.
 type Envelope struct {
 	ID, Method, Params, Result, Error Span
+
+	// Of ACP: params.sessionId, params.update, and sessionUpdate in that. They are
+	// what most lines are looked at for, and found on the way.
+	Session, Update, Kind Span
 }
 
 // Request reports whether the message is a request: a method with an id.
@@ -30,24 +34,61 @@ func Scan(line []byte) (e Envelope, ok bool) {
 	if !ok {
 		return Envelope{}, false
 	}
-	for o.next() {
+	for o.name() {
 		switch {
 		case o.is("id"):
-			e.ID = o.value
+			o.take(&e.ID)
 		case o.is("method"):
-			e.Method = o.value
+			o.take(&e.Method)
 		case o.is("params"):
-			e.Params = o.value
+			e.params(&o)
 		case o.is("result"):
-			e.Result = o.value
+			o.take(&e.Result)
 		case o.is("error"):
-			e.Error = o.value
+			o.take(&e.Error)
+		default:
+			o.skip()
 		}
 	}
 	if o.bad || skipSpace(line, o.at) != len(line) {
 		return Envelope{}, false
 	}
 	return e, true
+}
+
+func (e *Envelope) params(o *object) {
+	e.Session, e.Update, e.Kind = Span{}, Span{}, Span{}
+	in, ok := o.enter()
+	for ok && in.name() {
+		switch {
+		case in.is("sessionId"):
+			in.take(&e.Session)
+		case in.is("update"):
+			e.update(&in)
+		default:
+			in.skip()
+		}
+	}
+	if !o.leave(in) {
+		e.Session, e.Update, e.Kind = Span{}, Span{}, Span{}
+	}
+	e.Params = o.value
+}
+
+func (e *Envelope) update(o *object) {
+	e.Kind = Span{}
+	in, ok := o.enter()
+	for ok && in.name() {
+		if in.is("sessionUpdate") {
+			in.take(&e.Kind)
+		} else {
+			in.skip()
+		}
+	}
+	if !o.leave(in) {
+		e.Kind = Span{}
+	}
+	e.Update = o.value
 }
 
 // Get finds the value at a path of member names below the object at s. ok is
@@ -99,18 +140,21 @@ func Text(b []byte, s Span, path ...string) string {
 }
 
 // String decodes a JSON string; anything else gives "".
-func String(raw []byte) string {
+func String(raw []byte) string { return string(Plain(raw)) }
+
+// Plain is [String] as bytes. They are those of raw itself, but for escapes.
+func Plain(raw []byte) []byte {
 	if len(raw) < 2 || raw[0] != '"' {
-		return ""
+		return nil
 	}
 	if inner := raw[1 : len(raw)-1]; bytes.IndexByte(inner, '\\') < 0 {
-		return string(inner)
+		return inner
 	}
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
-		return ""
+		return nil
 	}
-	return s
+	return []byte(s)
 }
 
 // Elements gives the elements of the array at s; ok is false for anything else.

@@ -37,6 +37,34 @@ func TestScan(t *testing.T) {
 	}
 }
 
+// What lies in params is found as a parser finds it: the last one counts, and
+// nothing in what is no object.
+func TestScanUpdate(t *testing.T) {
+	for _, c := range []struct{ line, session, update, kind string }{
+		{`{"params":{"sessionId":"s","update":{"sessionUpdate":"plan","a":[{}]}}}`, `"s"`, `{"sessionUpdate":"plan","a":[{}]}`, `"plan"`},
+		{`{"params" : { "update" : {"sessionUpdate":1, "session\u0055pdate":2} , "session\u0049d" : "\"" } }`, `"\""`, `{"sessionUpdate":1, "session\u0055pdate":2}`, `2`},
+		{`{"params":{"sessionId":1,"update":{"sessionUpdate":"a"},"sessionId":2,"update":"b"}}`, `2`, `"b"`, ``},
+		{`{"params":{"sessionId":1,"update":{}},"params":{"update":{"x":1}}}`, ``, `{"x":1}`, ``},
+		{`{"params":{"sessionId":"s","update":{"sessionUpdate":"a" "b"}}}`, `"s"`, `{"sessionUpdate":"a" "b"}`, ``},
+		{`{"params":{"sessionId":"s","update":{"sessionUpdate":"a"},}}`, ``, ``, ``},
+		{`{"params":["sessionId"],"id":1}`, ``, ``, ``},
+	} {
+		e, ok := Scan([]byte(c.line))
+		if !ok {
+			t.Errorf("Scan(%s): not understood", c.line)
+		}
+		for _, f := range []struct {
+			name string
+			got  Span
+			want string
+		}{{"session", e.Session, c.session}, {"update", e.Update, c.update}, {"kind", e.Kind, c.kind}} {
+			if got := string(f.got.Of([]byte(c.line))); got != f.want {
+				t.Errorf("Scan(%s): %s = %s, want %s", c.line, f.name, got, f.want)
+			}
+		}
+	}
+}
+
 // What is no message goes to stderr (ACP.md §1, §7).
 func TestScanRefuses(t *testing.T) {
 	for _, line := range []string{
@@ -73,7 +101,7 @@ func TestScanDeep(t *testing.T) {
 }
 
 func FuzzScan(f *testing.F) {
-	for _, s := range []string{`{"id":1,"method":"m","params":{"a":"\\\""}}`, `{"id":"\u0031","result":[]}`, `{"a":1,"a":2,"error":{"code":1}}`, "{", `{"x":"` + "\u2028" + `"}`} {
+	for _, s := range []string{`{"id":1,"method":"m","params":{"a":"\\\""}}`, `{"id":"\u0031","result":[]}`, `{"a":1,"a":2,"error":{"code":1}}`, `{"params":{"sessionId":1,"update":{"sessionUpdate":2}}}`, "{", `{"x":"` + "\u2028" + `"}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
@@ -85,7 +113,11 @@ func FuzzScan(f *testing.F) {
 		if !ok {
 			t.Fatalf("not understood, though valid: %q", line)
 		}
-		for name, got := range map[string]Span{"id": e.ID, "method": e.Method, "params": e.Params, "result": e.Result, "error": e.Error} {
+		var params, update map[string]json.RawMessage
+		_ = json.Unmarshal(want["params"], &params)
+		_ = json.Unmarshal(params["update"], &update)
+		want["session"], want["update"], want["kind"] = params["sessionId"], params["update"], update["sessionUpdate"]
+		for name, got := range map[string]Span{"session": e.Session, "update": e.Update, "kind": e.Kind, "id": e.ID, "method": e.Method, "params": e.Params, "result": e.Result, "error": e.Error} {
 			if string(got.Of(line)) != string(want[name]) {
 				t.Errorf("%s of %q = %q, want %q", name, line, got.Of(line), want[name])
 			}
