@@ -71,15 +71,15 @@ func (r *Registry) bindOnce(hash [32]byte, b Binding, host Host) (h, stale Handl
 	if err := known.takeableLocked(host, b.Takeover); err != nil {
 		return "", "", err
 	}
-	return known.Handle, "", r.mergeLocked(known, o, o.host)
+	return known.Handle, "", r.mergeLocked(known, o, o.host, b.Takeover)
 }
 
 // mergeLocked moves everything of an unnamed owner to a named one, which gets
 // that host (or none).
-func (r *Registry) mergeLocked(known, o *owner, host Host) error {
+func (r *Registry) mergeLocked(known, o *owner, host Host, takeover bool) error {
 	t := r.transitionLocked()
 	next := known.OwnerRecord
-	if known.host != nil && known.host != host { // taken over
+	if known.outLocked(host, takeover) {
 		next.Tokens = nil
 	}
 	for _, hash := range o.Tokens {

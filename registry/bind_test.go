@@ -144,6 +144,30 @@ func TestBindWithoutHost(t *testing.T) {
 	w.consistent()
 }
 
+// TestTakeoverOfOneAway: who takes an owner over while its host is away keeps it.
+// After a restart of the daemon both come back, the one that is out perhaps last.
+func TestTakeoverOfOneAway(t *testing.T) {
+	w := newWorld(t)
+	h := w.register(Registration{Token: "t1", Session: "s"}, w.host)
+	w.HostGone(w.host)
+	second, third := &fakeHost{name: "second"}, &fakeHost{name: "third"}
+	w.register(Registration{Token: "t2"}, second)
+	if got, err := w.Bind(t.Context(), Binding{Token: "t2", Session: "s", Takeover: true}, second); got != h || err != nil {
+		t.Fatalf("Bind = %s, %v", got, err)
+	}
+	if _, err := w.Register(Registration{Token: "t1", Session: "s"}, w.host); !errors.Is(err, ErrUnauthorized) {
+		t.Errorf("who is out comes back: %v", err)
+	}
+	w.HostGone(second)
+	w.register(Registration{Token: "t3", Session: "s", Takeover: true}, third)
+	if _, err := w.Register(Registration{Token: "t2", Session: "s"}, second); !errors.Is(err, ErrUnauthorized) {
+		t.Errorf("who is out comes back: %v", err)
+	}
+	if o, _ := w.Owner(h); o.Host != third || len(third.heard()) > 0 {
+		t.Errorf("%+v, lost %v", o, third.heard())
+	}
+}
+
 // TestBindKeepsAborts: what waits behind a read of an owner that is merged can
 // still be aborted.
 func TestBindKeepsAborts(t *testing.T) {

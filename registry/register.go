@@ -47,7 +47,7 @@ func (r *Registry) Register(reg Registration, host Host) (Handle, error) {
 		t.then(func() { r.addOwnerLocked(o) })
 	}
 	byToken := slices.Contains(next.Tokens, hash)
-	if !byToken && o.host != nil && o.host != host { // knownLocked saw that Takeover was asked
+	if !byToken && o.outLocked(host, reg.Takeover) {
 		next.Tokens = nil
 	}
 	next.Tokens = withToken(next.Tokens, hash)
@@ -96,7 +96,7 @@ func (r *Registry) knownLocked(hash [32]byte, reg Registration, host Host) (*own
 		if err := known.takeableLocked(host, reg.Takeover); err != nil {
 			return nil, err
 		}
-		return known, r.mergeLocked(known, o, host)
+		return known, r.mergeLocked(known, o, host, reg.Takeover)
 	}
 	o := r.namedLocked(hash, reg)
 	if o == nil {
@@ -114,6 +114,14 @@ func (o *owner) takeableLocked(host Host, takeover bool) error {
 		return nil
 	}
 	return Errorf(KindUnauthorized, "session %q of %q has a live host; end that one, or ask for takeover", o.Session, o.Agent)
+}
+
+// outLocked reports whether the hosts of before are out, with their tokens, when
+// another has the owner now. Takeover says so also of one that is away: after a
+// restart of the daemon it may be the slower one to come back, and must not have
+// the owner again with its token.
+func (o *owner) outLocked(host Host, takeover bool) bool {
+	return o.host != host && (o.host != nil || takeover)
 }
 
 func checkNames(texts ...string) error {

@@ -70,7 +70,7 @@ func (m *Machine) bounce(got delivery) {
 // prolong goes on with a turn that has ended: with notices, or not at all.
 func (m *Machine) prolong(got delivery) {
 	m.do(SetTimer{Timer: Patience})
-	if m.retry != nil && m.held != 0 {
+	if m.retry != nil { // it would be forgotten behind this one
 		again := m.retry.delivery
 		m.retry, m.due = nil, false
 		m.do(SetTimer{Timer: Backoff})

@@ -196,9 +196,10 @@ func (m *Machine) bell() {
 	m.next()
 }
 
-// setIdle: no turn that we know of goes on.
+// setIdle: no turn that we know of goes on. The agent may have begun one of its
+// own while its last answer was held here.
 func (m *Machine) setIdle() {
-	m.state, m.busy = idle, m.v2.running
+	m.state, m.busy = idle, m.busy || m.v2.running
 }
 
 // mayPrompt reports whether no prompt, of anybody, is at the agent.

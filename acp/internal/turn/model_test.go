@@ -1,118 +1,114 @@
 package turn
 
 import (
-	"fmt"
+	"flag"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
 	"testing"
 
 	"pgregory.net/rapid"
 )
 
+// TestModel puts the machine through random interleavings of what an editor, an
+// agent and a daemon may do, the deaths and returns of all three among them:
+// every prompt of the editor's is answered once; never a prompt of ours beside
+// another; no notice lost, none told twice outside the window of ACP.md §4; no turn
+// opened that the budget has not paid for. SIDETASK_STEPS sets the number of steps.
 func TestModel(t *testing.T) {
-	for _, v2 := range []bool{false, true} {
-		t.Run(fmt.Sprintf("v%d", map[bool]int{false: 1, true: 2}[v2]), func(t *testing.T) {
-			rapid.Check(t, func(t *rapid.T) { model(t, v2) })
-		})
+	checks := 2000
+	if s := os.Getenv("SIDETASK_STEPS"); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checks = max(1, n/60)
 	}
+	for name, value := range map[string]string{"rapid.checks": strconv.Itoa(checks), "rapid.steps": "60", "rapid.nofailfile": "true"} {
+		if err := flag.Set(name, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Run("v1", func(t *testing.T) { rapid.Check(t, func(t *rapid.T) { model(t, false) }) })
+	t.Run("v2", func(t *testing.T) { rapid.Check(t, func(t *rapid.T) { model(t, true) }) })
 }
 
 func model(t *rapid.T, v2 bool) {
 	w := newWorld(t, v2)
 	t.Repeat(w.happenings())
-	w.ready = true
-	w.step(Ready{})
+	w.settle()
+	// No notice is lost: after one more prompt all have been told.
+	w.prompt(false)
 	w.finish()
-	for ref, state := range w.prompts {
-		if state != "done" {
-			t.Fatalf("prompt %d is never answered: %s", ref, state)
-		}
-	}
-	if len(w.order) > 0 {
-		t.Fatalf("messages %v never went out", w.order)
-	}
-	// No notice is lost: after one more bell all have been told.
-	w.step(Bell{})
+	w.allTold()
+	// And that prompt has restored the budget.
+	w.daemon.notice()
 	w.finish()
-	for n := range w.notices {
-		if name := fmt.Sprintf("n%d", n+1); !w.acked[name] && !w.gone {
-			t.Fatalf("%s is never told", name)
-		}
-	}
-	if w.m.isBusy() {
-		t.Fatal("busy at rest")
+	w.allTold()
+}
+
+func (w *world) allTold() {
+	if left := w.daemon.at(waiting, parked); len(left) > 0 || len(w.daemon.leased) > 0 {
+		w.fatalf("notices %v are never told, leases %v never settled", left, w.daemon.leased)
 	}
 }
 
-// happenings are what editor, agent, daemon and time may do next.
-func (w *world) happenings() map[string]func(*rapid.T) {
-	results := []Result{EndTurn, EndTurn, EndTurn, Cancelled, Stopped, Failed}
-	return map[string]func(*rapid.T){
-		"ready": func(*rapid.T) { w.ready = true; w.step(Ready{}) },
-		"prompt": func(t *rapid.T) {
-			w.prompt(rapid.IntRange(0, 4).Draw(t, "slash") == 0)
-		},
-		"other":  func(*rapid.T) { w.other() },
-		"notice": func(*rapid.T) { w.notice() },
-		"cancel": func(t *rapid.T) {
-			if rapid.IntRange(0, 2).Draw(t, "really") > 0 {
-				t.Skip("seldom")
+// settle brings everybody back and lets all that is open end.
+func (w *world) settle() {
+	w.t.Log("--- settle")
+	w.daemon.away = w.daemon.away || w.dead
+	if w.dead {
+		w.restart()
+	}
+	if w.daemon.away {
+		w.daemon.comeBack()
+	}
+	if w.gone {
+		w.back()
+	}
+	w.ready = true
+	w.step(Ready{})
+	w.finish()
+}
+
+// finish answers all that is open, with nothing new, until all is at rest.
+func (w *world) finish() {
+	w.t.Log("--- finish")
+	for range 2000 {
+		switch {
+		case len(w.daemon.claims) > 0:
+			w.daemon.answer(slices.Min(slices.Collect(maps.Keys(w.daemon.claims))), false)
+		case len(w.atAgent) > 0:
+			w.answerPrompt(slices.Min(slices.Collect(maps.Keys(w.atAgent))), EndTurn)
+		case len(w.ownAt) > 0:
+			w.answerOwn(slices.Min(slices.Collect(maps.Keys(w.ownAt))), EndTurn)
+		case w.inTurn || w.running || w.late:
+			w.late = false
+			if !w.running {
+				w.state(true, EndTurn)
 			}
-			// What waits behind a prompt that is refused keeps its order.
-			w.step(Cancel{})
-		},
-		"cancel request": func(t *rapid.T) {
-			if w.lastRef == 0 {
-				t.Skip("no message")
+			w.state(false, EndTurn)
+		case len(w.setTimers()) > 0:
+			w.fire(slices.Min(slices.Collect(maps.Keys(w.setTimers()))))
+		default:
+			if w.m.isBusy() {
+				w.fatalf("busy at rest")
 			}
-			if ref := Ref(rapid.IntRange(1, int(w.lastRef)).Draw(t, "which")); w.m.Holds(ref) {
-				w.step(CancelRequest{ref})
-			}
-		},
-		"gone": func(t *rapid.T) {
-			if w.gone || rapid.IntRange(0, 9).Draw(t, "really") > 0 {
-				t.Skip("seldom")
-			}
-			w.gone = true
-			w.step(Gone{})
-		},
-		"back": func(t *rapid.T) {
-			if !w.gone {
-				t.Skip("ours")
-			}
-			w.gone = false
-			w.step(Back{})
-		},
-		"claim": func(t *rapid.T) {
-			if len(w.claims) == 0 {
-				t.Skip("no claim")
-			}
-			w.answerClaim(pick(t, w.claims, byInt[int]), rapid.IntRange(0, 5).Draw(t, "give") > 0)
-		},
-		"answer": func(t *rapid.T) {
-			if len(w.atAgent) == 0 {
-				t.Skip("nothing at the agent")
-			}
-			w.answerPrompt(pick(t, w.atAgent, byInt[Ref]), rapid.SampledFrom(results).Draw(t, "result"))
-		},
-		"answer own": func(t *rapid.T) {
-			if len(w.ownAt) == 0 {
-				t.Skip("nothing of ours at the agent")
-			}
-			w.answerOwn(pick(t, w.ownAt, byInt[int]), rapid.SampledFrom(results).Draw(t, "result"))
-		},
-		"activity":   func(t *rapid.T) { w.step(Activity{Speech: rapid.Bool().Draw(t, "speech")}) },
-		"agent idle": func(*rapid.T) { w.step(AgentIdle{}) },
-		"permission": func(t *rapid.T) { w.step(Permission{Open: rapid.Bool().Draw(t, "open")}) },
-		"state": func(t *rapid.T) {
-			if !w.v2 {
-				t.Skip("version 1")
-			}
-			w.state(!w.running, rapid.SampledFrom(results[:5]).Draw(t, "result"))
-		},
-		"timer": func(t *rapid.T) {
-			if len(w.set()) == 0 {
-				t.Skip("no timer")
-			}
-			w.fire(pick(t, w.set(), byInt[Timer]))
-		},
+			w.allAnswered()
+			return
+		}
+	}
+	w.fatalf("it never comes to rest")
+}
+
+func (w *world) allAnswered() {
+	for ref, state := range w.prompts {
+		if state != "done" {
+			w.fatalf("prompt %d is never answered: %s", ref, state)
+		}
+	}
+	if len(w.order) > 0 {
+		w.fatalf("messages %v never went out", w.order)
 	}
 }

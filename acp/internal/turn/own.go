@@ -4,12 +4,12 @@ package turn
 func (m *Machine) send(o own, s state) {
 	m.lastOwn++
 	o.n = m.lastOwn
-	o.delivery.quiet = m.quiet
+	o.delivery.quiet, o.delivery.spoke = m.quiet, false // of an earlier try it may be true
 	m.own = &o
 	if s == wake {
 		m.drains = 0
 	}
-	m.state = s
+	m.state, m.busy = s, false
 	m.v2.begin()
 	m.do(Send{N: o.n, Notices: o.delivery.notices, Alone: m.held == 0})
 }
@@ -84,7 +84,7 @@ func (m *Machine) refused(o *own) {
 func (m *Machine) activity(speech bool) {
 	m.quiet = false
 	m.do(SetTimer{Quiet, quietAfter})
-	atRest := m.state == idle && m.own == nil && len(m.open) == 0
+	atRest := (m.state == idle || m.ending()) && m.own == nil && len(m.open) == 0
 	if atRest && !m.set.V2 {
 		m.busy = true
 	}

@@ -21,8 +21,8 @@ func (m *Machine) accepted(r Result) {
 		m.do(SetTimer{Accepted, quietAfter})
 	case m.state == cancelling:
 		m.converge()
-	case m.state == user && len(m.open) == 0 && !m.v2.inTurn() && !m.v2.running:
-		m.flag = false
+	case m.state == user && len(m.open) == 0 && !m.v2.inTurn():
+		m.flag = false // a bell from here on is not this turn's, though the agent may run by itself
 		m.rest()
 		m.next()
 	}
@@ -71,10 +71,8 @@ func (m *Machine) stateUpdate(s State) {
 	switch {
 	case m.own != nil || len(m.open) > 0 || m.state == idle || m.ending():
 		m.next()
-	case m.v2.accepted:
-		m.turnOver(s.Result)
 	default:
-		m.turnOver(Stopped) // the prompt was refused while something else ran
+		m.turnOver(s.Result)
 	}
 }
 
