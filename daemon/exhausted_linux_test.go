@@ -137,14 +137,6 @@ func TestNoDescriptorsLeft(t *testing.T) {
 	w.works(pid)
 }
 
-// detailOf is how a task ended, in one text.
-func detailOf(task rpc.Task) string {
-	if task.Detail == nil {
-		return string(task.Status)
-	}
-	return string(task.Status) + ", " + *task.Detail
-}
-
 // works wants the daemon to serve as ever, the same one.
 func (w *world) works(pid int) {
 	w.t.Helper()
