@@ -114,13 +114,15 @@ func (w *world) crowded(b *testing.B, p peer) {
 	b.ReportMetric(float64(running), p.name+"-of-100-jobs-run-at-once:jobs")
 	b.ReportMetric(float64(last.Sub(began).Milliseconds()), p.name+"-time-until-they-ran:ms")
 
-	w.touch(filepath.Join(dir, "end")) // those that still wait
 	entries, _ := os.ReadDir(dir)
+	w.touch(filepath.Join(dir, "end")) // for those that still wait
 	for _, entry := range entries {
-		text, _ := os.ReadFile(filepath.Join(dir, entry.Name()))
-		if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
+		pid := 0
+		for pid == 0 { // it may be about to write it
+			text, _ := os.ReadFile(filepath.Join(dir, entry.Name()))
+			pid, _ = strconv.Atoi(strings.TrimSpace(string(text)))
 		}
+		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 	if p.wait == nil {
 		return

@@ -57,6 +57,7 @@ func run(in io.Reader, out io.Writer) error {
 			}
 			continue
 		}
+		fmt.Fprintln(os.Stderr, "measured:", match[1]) // all of them take minutes
 		rows, err := rowsOf(match[1], strings.Fields(match[2]))
 		if err != nil {
 			return fmt.Errorf("%q: %w", line, err)
