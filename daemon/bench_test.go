@@ -22,17 +22,18 @@ func (p *pairs) add(task, direct time.Duration) {
 	p.task, p.direct = append(p.task, float64(task)), append(p.direct, float64(direct))
 }
 
-// report gives a row of the table: medians, and the median of the turns' ratios.
-func (p *pairs) report(b *testing.B, row string, unit time.Duration, goal string) {
+// report gives a row of the table: medians, and the median of the turns' ratios. A
+// goal is for the figure or for the ratio; the other is empty.
+func (p *pairs) report(b *testing.B, row string, unit time.Duration, ofFigure, ofRatio string) {
 	b.Helper()
 	ratios := make([]float64, len(p.task))
 	for i := range ratios {
 		ratios[i] = p.task[i] / p.direct[i]
 	}
 	name := map[time.Duration]string{time.Microsecond: "µs", time.Millisecond: "ms", time.Second: "s"}[unit]
-	b.ReportMetric(median(p.task)/float64(unit), row+":"+name)
+	b.ReportMetric(median(p.task)/float64(unit), row+":"+name+ofFigure)
 	b.ReportMetric(median(p.direct)/float64(unit), row+":direct-"+name)
-	b.ReportMetric(median(ratios), row+":ratio"+goal)
+	b.ReportMetric(median(ratios), row+":ratio"+ofRatio)
 	b.ReportMetric(0, "ns/op") // of all together: says nothing
 }
 

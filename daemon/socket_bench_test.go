@@ -62,6 +62,6 @@ func BenchmarkSocket(b *testing.B) {
 		w.call(c, rpc.MethodInboxClaim, rpc.InboxClaim{As: as, Reason: rpc.ClaimUser}, &claimed)
 		w.call(c, rpc.MethodInboxAck, rpc.InboxAck{As: as, Lease: claimed.Lease}, nil)
 	}
-	starts.report(b, "start→first-instruction", time.Microsecond, "(goal≤3)")
-	ends.report(b, "end→inbox/pending", time.Microsecond, "(goal≤5)")
+	starts.report(b, "start→first-instruction", time.Microsecond, "", "(goal≤3)")
+	ends.report(b, "end→inbox/pending", time.Microsecond, "", "(goal≤5)")
 }

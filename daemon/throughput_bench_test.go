@@ -36,7 +36,7 @@ func BenchmarkThroughput(b *testing.B) {
 			b.Fatalf("%d bytes arrived", task.Operator.Bytes)
 		}
 	}
-	times.report(b, "2-GiB-of-output", time.Millisecond, "(goal≤1.1)")
+	times.report(b, "2-GiB-of-output", time.Millisecond, "", "(goal≤1.1)")
 	// Less than one tick of the clock for a start and an end counts as none.
 	b.ReportMetric(float64(used.Milliseconds())/float64(b.N), "daemon's-CPU-meanwhile:ms(goal≤10)")
 }

@@ -113,8 +113,12 @@ func rowsOf(name string, figures []string) (rows []*row, err error) {
 			cell, text = &r.measured, number+" "+column
 		}
 		*cell = text
-		if goal != "" {
-			r.goal, r.met = goal, met
+		if goal == "" {
+			continue
+		}
+		r.goal, r.met = goal+" "+column, met
+		if column == "ratio" {
+			r.goal = goal + "×"
 		}
 	}
 	return rows, nil
