@@ -104,11 +104,9 @@ func TestNoDescriptorsLeft(t *testing.T) {
 	c := w.dial()
 	before := w.wait(c, w.start(c, "true").ID)
 	pid := w.pid()
-	gate := filepath.Join(w.dir, "gate")
-	if err := syscall.Mkfifo(gate, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	gate, open := w.gate()
 	waits := w.start(c, "read x < "+gate+"; exit 3")
+	leaves := w.start(c, "read x < "+gate+"; sleep 1000 & exit 6")
 	awaitEnd := w.watch(parent(t, waits.Operator.PID))
 	restore := w.limited(unix.RLIMIT_NOFILE, 1)
 	w.refuses(c, "ulimit -n")
@@ -123,13 +121,21 @@ func TestNoDescriptorsLeft(t *testing.T) {
 	}()
 	w.call(c, rpc.MethodTaskGet, rpc.TaskRef{ID: before.ID}, nil)
 	// What ends meanwhile is told truly, now or when it can be known.
-	if err := os.WriteFile(gate, []byte("go\n"), 0); err != nil {
-		t.Fatal(err)
-	}
+	open(2)
 	awaitEnd()
+	for records := 0; records < 2; { // the leftover's keeper lives on: only the folder tells of its end
+		entries, err := os.ReadDir(w.paths.Exits())
+		if err != nil {
+			t.Fatal(err)
+		}
+		records = len(entries)
+		w.call(c, rpc.MethodTaskGet, rpc.TaskRef{ID: leaves.ID}, nil)
+	}
 	restore()
-	if ended := w.wait(c, waits.ID); detailOf(ended) != "completed, exit code: 3" {
-		t.Errorf("what ended meanwhile: %s%s", detailOf(ended), w.log())
+	for id, want := range map[string]string{waits.ID: "completed, exit code: 3", leaves.ID: "completed, exit code: 6"} {
+		if ended := w.wait(c, id); detailOf(ended) != want {
+			t.Errorf("what ended meanwhile: %s, want %s%s", detailOf(ended), want, w.log())
+		}
 	}
 	if err := <-late; err != nil {
 		t.Errorf("who came meanwhile is not served: %v%s", err, w.log())

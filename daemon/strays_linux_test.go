@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"sidetask/rpc"
@@ -175,6 +175,27 @@ func TestSessionEnds(t *testing.T) {
 	}
 }
 
+// gate is a file at which commands wait (read x < gate), and what lets so many of
+// them through, those that have not come yet, too.
+func (w *world) gate() (path string, open func(n int)) {
+	w.t.Helper()
+	path = filepath.Join(w.dir, "gate")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = file.Close() })
+	return path, func(n int) {
+		w.t.Helper()
+		if _, err := file.WriteString(strings.Repeat("\n", n)); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
 // TestNoZombies: the daemon buries its keepers, also those that it was the parent
 // of before it replaced itself, and has no thread of its own for a task.
 func TestNoZombies(t *testing.T) {
@@ -183,10 +204,7 @@ func TestNoZombies(t *testing.T) {
 	c := w.dial()
 	w.wait(c, w.start(c, "true").ID)
 	threads := kib(t, w.pid(), "status", "Threads")
-	gate := filepath.Join(w.dir, "gate")
-	if out, err := exec.Command("mkfifo", gate).CombinedOutput(); err != nil {
-		t.Fatalf("%v %s", err, out)
-	}
+	gate, open := w.gate()
 	const many = 100
 	ids := make([]string, many)
 	for i := range ids {
@@ -198,14 +216,7 @@ func TestNoZombies(t *testing.T) {
 	w.call(c, rpc.MethodDaemonRestart, rpc.DaemonRestart{}, nil)
 	<-c.Done()
 	c = w.dial()
-	open, err := os.OpenFile(gate, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := open.WriteString(strings.Repeat("go\n", many)); err != nil {
-		t.Fatal(err)
-	}
-	_ = open.Close()
+	open(many)
 	for _, id := range ids {
 		w.wait(c, id)
 	}
