@@ -183,19 +183,30 @@ func TestIdleExit(t *testing.T) {
 	w.watch(pid)() // blocks for ever where it does not end
 }
 
-// SIGHUP reloads, and a SIGTERM right behind it still stops (FIELD "Daemon life").
+// SIGHUP reloads, and a SIGTERM right behind it still stops; one that comes while
+// the daemon stops makes no restart of it (FIELD "Daemon life").
 func TestSignals(t *testing.T) {
-	w := newWorld(t)
-	c := w.dial()
-	pid := w.pid()
-	w.configure("[limits]\nmaxConcurrentTasksPerOwner = 7\n")
-	for _, signal := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM} {
-		if err := syscall.Kill(pid, signal); err != nil {
-			t.Fatal(err)
-		}
+	for name, order := range map[string][]syscall.Signal{
+		"reload, then stop":      {syscall.SIGHUP, syscall.SIGTERM},
+		"stop, and then reloads": {syscall.SIGTERM, syscall.SIGHUP, syscall.SIGHUP},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			c := w.dial()
+			pid := w.pid()
+			w.configure("[limits]\nmaxConcurrentTasksPerOwner = 7\n")
+			for _, signal := range order {
+				if err := syscall.Kill(pid, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
+					t.Fatal(err)
+				}
+			}
+			<-c.Done()
+			w.watch(pid)()
+			if _, err := os.Stat(w.paths.Socket); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("what stopped left its socket: %v%s", err, w.log())
+			}
+		})
 	}
-	<-c.Done()
-	w.watch(pid)()
 }
 
 // A host that keeps its connection has a crashed daemon started again, so that

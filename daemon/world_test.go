@@ -190,3 +190,11 @@ func (w *world) touch(path string) {
 		w.t.Fatal(err)
 	}
 }
+
+// detailOf is how a task ended, in one text.
+func detailOf(task rpc.Task) string {
+	if task.Detail == nil {
+		return string(task.Status)
+	}
+	return string(task.Status) + ", " + *task.Detail
+}

@@ -1,9 +1,11 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
+	"syscall"
 	"time"
 
 	"sidetask/registry"
@@ -21,10 +23,15 @@ func (p *Producer) watchExits() {
 		look, told = ticker.C, nil
 	}
 	for {
-		p.scanExits()
+		var again <-chan time.Time
+		if err := p.scanExits(); err != nil {
+			p.log.Error("cannot look for exit records; trying again", "error", err)
+			again = time.After(lookEvery)
+		}
 		select {
 		case <-told:
 		case <-look:
+		case <-again:
 		case <-p.stop:
 			return
 		}
@@ -37,29 +44,35 @@ const lookEvery = 250 * time.Millisecond
 
 // scanExits settles all kept tasks that have a record. Records of others stay:
 // their keepers' rows are not known yet (Recover).
-func (p *Producer) scanExits() {
+func (p *Producer) scanExits() error {
 	entries, err := os.ReadDir(p.paths.Exits())
 	if err != nil {
-		p.log.Error("cannot read the folder of exit records", "error", err)
-		return
+		return err
 	}
 	for _, entry := range entries {
 		row, err := strconv.ParseInt(entry.Name(), 10, 64)
-		if err == nil {
-			p.settleKept(registry.Row(row))
+		if err != nil {
+			continue
+		}
+		if err := p.settleKept(registry.Row(row)); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
-// settleKept settles a kept task by its record, once.
-func (p *Producer) settleKept(row registry.Row) {
+// settleKept settles a kept task by its record, once. It fails where it cannot be
+// known just now whether there is one.
+func (p *Producer) settleKept(row registry.Row) error {
 	k, ok := p.find(row)
 	if !ok || k.ended {
-		return
+		return nil
 	}
-	if e, ok := readRecord(p.record(row)); ok {
+	e, ok, err := readRecord(p.record(row))
+	if ok {
 		p.settle(row, e)
 	}
+	return err
 }
 
 // settle hands the outcome to the registry, unless another goroutine was first,
@@ -89,7 +102,14 @@ func (p *Producer) keeperEnded(row registry.Row) {
 		return
 	}
 	// The record was renamed before the keeper ended: it is there, or never will be.
-	p.settleKept(row)
+	if err := p.settleKept(row); err != nil {
+		// The set tells of it again. A record that cannot be read is not lost.
+		select {
+		case <-time.After(lookEvery):
+		case <-p.stop:
+		}
+		return
+	}
 	last, ok := p.untrack(row)
 	if !ok {
 		return
@@ -107,17 +127,20 @@ func (p *Producer) keeperEnded(row registry.Row) {
 	close(last.gone)
 }
 
-// readRecord reads an exit record; an incomplete one counts as none.
-func readRecord(path string) (exit, bool) {
+// readRecord reads an exit record; an incomplete one counts as none. It fails
+// where it cannot be known just now whether there is one: no descriptor is left.
+func readRecord(path string) (e exit, ok bool, err error) {
 	text, err := os.ReadFile(path)
+	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM) {
+		return exit{}, false, err
+	}
 	if err != nil {
-		return exit{}, false
+		return exit{}, false, nil
 	}
-	var e exit
 	if decode(text, e.fields()) != nil || e.Format < 1 || e.Format > format {
-		return exit{}, false
+		return exit{}, false, nil
 	}
-	return e, true
+	return e, true, nil
 }
 
 // outcome says how the command ended (T191 with sidetask's changes, T192).

@@ -13,15 +13,15 @@ import (
 func BenchmarkList(b *testing.B) {
 	w := newBench(b)
 	finished := make([]registry.Task, 3000)
-	each(len(finished), func(i int) {
+	for i := range finished {
 		finished[i] = w.start("echo x")
-	})
+	}
 	for _, t := range finished {
 		w.wait(t)
 	}
-	each(500, func(i int) {
+	for i := range 500 {
 		w.start("sleep 1000", func(s *Spec) { s.Stdin = i%10 == 0 })
-	})
+	}
 	hung := w.start("sleep 1000 & echo ready")
 	w.wait(hung)
 	list := func(b *testing.B) {

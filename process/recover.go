@@ -81,10 +81,11 @@ func (p *Producer) nothingThere(r registry.Recovered) error {
 
 // anyRecord reads the exit record, wherever it lies by now.
 func (p *Producer) anyRecord(row registry.Row) (exit, bool) {
-	if e, ok := readRecord(p.record(row)); ok {
-		return e, true
+	e, ok, _ := readRecord(p.record(row))
+	if !ok {
+		e, ok, _ = readRecord(p.oldRecord(row))
 	}
-	return readRecord(p.oldRecord(row))
+	return e, ok
 }
 
 const (

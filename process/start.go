@@ -102,7 +102,7 @@ func (p *Producer) run(ctx context.Context, row registry.Row, j *job) (err error
 	}()
 	lock, err := lockNew(p.lockFile(row))
 	if err != nil {
-		return fmt.Errorf("lock the task's file: %w", err)
+		return noRoom(fmt.Errorf("lock the task's file: %w", err))
 	}
 	defer lock.Close()
 	k, err := p.spare.take()

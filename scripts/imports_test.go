@@ -42,7 +42,8 @@ var rooms = map[string][]string{
 	"cmd/sidetask":        {"daemon", "acp", "mcp", "rpc", "rpc/client", "config", "paths", "render", "scope", "systemd"},
 	"cmd/sidetask-keeper": {"spool"},
 
-	"scripts": {},
+	"scripts":       {},
+	"scripts/table": {},
 
 	// Programs for people to read: they use the public protocols only.
 	"examples/agent":     {},

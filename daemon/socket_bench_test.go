@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -41,35 +40,28 @@ func BenchmarkSocket(b *testing.B) {
 	first, last := filepath.Join(w.dir, "first"), filepath.Join(w.dir, "last")
 	// Both are read after the end: no reader sees half a stamp.
 	command := "echo $EPOCHREALTIME > first; echo $EPOCHREALTIME > last"
-	var starts, ends, directStarts, directEnds []time.Duration
+	var starts, ends pairs
 	for b.Loop() {
 		_ = exec.Command("rm", "-f", first, last).Run()
 		direct := exec.Command("bash", "-c", command)
 		direct.Dir = w.dir
-		began := time.Now()
+		directly := time.Now()
 		if err := direct.Run(); err != nil {
 			b.Fatal(err)
 		}
-		ended := time.Now()
-		directStarts = append(directStarts, stamped(b, first).Sub(began.Round(0)))
-		directEnds = append(directEnds, ended.Round(0).Sub(stamped(b, last)))
+		buried := time.Now()
+		directStart, directEnd := stamped(b, first).Sub(directly.Round(0)), buried.Round(0).Sub(stamped(b, last))
 
 		_ = exec.Command("rm", "-f", first, last).Run()
-		began = time.Now()
+		began := time.Now()
 		w.call(c, rpc.MethodTaskStart, rpc.TaskStart{As: as, Command: command}, nil)
 		known := <-told
-		starts = append(starts, stamped(b, first).Sub(began.Round(0)))
-		ends = append(ends, known.Round(0).Sub(stamped(b, last)))
+		starts.add(stamped(b, first).Sub(began.Round(0)), directStart)
+		ends.add(known.Round(0).Sub(stamped(b, last)), directEnd)
 		var claimed rpc.InboxClaimed
 		w.call(c, rpc.MethodInboxClaim, rpc.InboxClaim{As: as, Reason: rpc.ClaimUser}, &claimed)
 		w.call(c, rpc.MethodInboxAck, rpc.InboxAck{As: as, Lease: claimed.Lease}, nil)
 	}
-	median := func(all []time.Duration) float64 {
-		slices.Sort(all)
-		return float64(all[len(all)/2].Microseconds())
-	}
-	b.ReportMetric(median(starts), "start-µs")
-	b.ReportMetric(median(starts)/median(directStarts), "start-ratio(goal3)")
-	b.ReportMetric(median(ends), "end-to-pending-µs")
-	b.ReportMetric(median(ends)/median(directEnds), "end-ratio(goal5)")
+	starts.report(b, "start→first-instruction", time.Microsecond, "", "(goal≤3)")
+	ends.report(b, "end→inbox/pending", time.Microsecond, "", "(goal≤5)")
 }
