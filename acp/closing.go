@@ -21,6 +21,7 @@ func (p *proxy) endSession(s *session) {
 		delete(p.sessions, s.id)
 	}
 	p.step(s, turn.Gone{})
+	p.noneAsked(s)
 	p.dispose(s, reasonClosed)
 }
 

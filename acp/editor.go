@@ -2,6 +2,7 @@ package acp
 
 import (
 	"bytes"
+	"maps"
 	"strings"
 
 	"sidetask/acp/internal/turn"
@@ -185,7 +186,7 @@ func (p *proxy) clientAnswer(line []byte, e wire.Envelope) {
 // permissions tells the machine whether requests for permission are open.
 func (p *proxy) permissions(s *session) {
 	for _, a := range p.asked {
-		if a.session == s && !a.denied && !a.over {
+		if a.session == s && !a.denied {
 			return
 		}
 	}
@@ -196,10 +197,12 @@ func (p *proxy) permissions(s *session) {
 // agent that was cancelled waits for no permission any more, and codex leaves
 // its cards in progress.
 func (p *proxy) turnOver(s *session, r turn.Result) {
-	for _, a := range p.asked {
-		if a.session == s {
-			a.over = true
-		}
-	}
+	maps.DeleteFunc(p.asked, func(_ string, a *asked) bool { return a.session == s && !a.denied })
 	p.closeCards(s, r)
+}
+
+// noneAsked forgets a session's requests for permission: it has ended, and the
+// editor may never answer them. A late answer goes to the agent, as without us.
+func (p *proxy) noneAsked(s *session) {
+	maps.DeleteFunc(p.asked, func(_ string, a *asked) bool { return a.session == s })
 }

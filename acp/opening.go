@@ -156,6 +156,7 @@ func (p *proxy) loaded(r *request) {
 // notOpened ends what was made for a session request that failed. A second
 // request for the same session then stands for itself.
 func (p *proxy) notOpened(s *session, asked string) {
+	p.noneAsked(s)
 	if p.sessions[asked] == s {
 		delete(p.sessions, asked)
 		for _, next := range p.allSessions() {
@@ -187,6 +188,7 @@ func (p *proxy) named(s *session, id string) {
 		if old := p.sessions[id]; old != nil && old != s {
 			old.lost = true
 			p.step(old, turn.Gone{})
+			p.noneAsked(old)
 		}
 		delete(p.opening, s)
 		p.sessions[id] = s

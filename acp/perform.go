@@ -151,7 +151,7 @@ func (p *proxy) forget(ref turn.Ref, k *keptLine) {
 // an editor that does not.
 func (p *proxy) denyPermissions(s *session) {
 	for _, a := range p.asked {
-		if a.session == s && !a.denied && !a.over {
+		if a.session == s && !a.denied {
 			a.denied = true
 			p.toAgent(markAdded, []byte(`{"jsonrpc":"2.0","id":`+string(a.id)+`,"result":{"outcome":{"outcome":"cancelled"}}}`+"\n"))
 		}

@@ -86,7 +86,6 @@ type asked struct {
 	id      []byte
 	session *session
 	denied  bool // answered by us: the editor's answer is dropped
-	over    bool // its turn has ended: nobody waits for the answer
 }
 
 // keptLine is a message of the editor, or the answer to one, that waits here.
