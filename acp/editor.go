@@ -201,8 +201,8 @@ func (p *proxy) turnOver(s *session, r turn.Result) {
 	p.closeCards(s, r)
 }
 
-// noneAsked forgets a session's requests for permission: it has ended, and the
-// editor may never answer them. A late answer goes to the agent, as without us.
+// noneAsked forgets a session's requests for permission. A late answer of the
+// editor goes to the agent, as without us.
 func (p *proxy) noneAsked(s *session) {
 	maps.DeleteFunc(p.asked, func(_ string, a *asked) bool { return a.session == s })
 }

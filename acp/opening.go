@@ -187,8 +187,7 @@ func (p *proxy) named(s *session, id string) {
 	if s.into == nil {
 		if old := p.sessions[id]; old != nil && old != s {
 			old.lost = true
-			p.step(old, turn.Gone{})
-			p.noneAsked(old)
+			p.gone(old)
 		}
 		delete(p.opening, s)
 		p.sessions[id] = s
