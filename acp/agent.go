@@ -137,6 +137,11 @@ func (p *proxy) update(line []byte, e wire.Envelope) {
 		return
 	}
 	u, kind, out := e.Update, string(wire.Plain(e.Kind.Of(line))), line
+	if p.gaps.In(line) && p.countsWhole(s, line, kind, u) {
+		line = p.gaps.Whole(line)
+		e, _ = wire.Scan(line) // as before, but longer
+		u, out = e.Update, line
+	}
 	switch kind {
 	case "tool_call", "tool_call_update":
 		out = p.card(s, line, u, false)

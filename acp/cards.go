@@ -136,6 +136,15 @@ func (p *proxy) card(s *session, line []byte, call wire.Span, asking bool) []byt
 	return wire.Splice(line, edits...)
 }
 
+// isOurs reports whether a tool call is of a tool of ours.
+func (s *session) isOurs(line []byte, call wire.Span) bool {
+	if s.server == "" || s.cards.byID[wire.Text(line, call, "toolCallId")] != nil {
+		return s.server != ""
+	}
+	tool, _ := toolOf(line, call, s.server)
+	return tool != ""
+}
+
 func (cs *cards) add(c *card) {
 	if cs.byID == nil {
 		cs.byID = map[string]*card{}
@@ -197,6 +206,10 @@ func (p *proxy) permissionRequest(line []byte, e wire.Envelope) {
 		p.toEditor("", line)
 		return
 	}
+	if call, ok := permissionCall(line, e); ok && p.gaps.In(line) && s.isOurs(line, call) {
+		line = p.gaps.Whole(line)
+		e, _ = wire.Scan(line) // as before, but longer
+	}
 	if len(p.asked) < maxOpen {
 		id := e.ID.Of(line)
 		p.asked[wire.Key(id)] = &asked{id: id, session: s}
@@ -206,17 +219,26 @@ func (p *proxy) permissionRequest(line []byte, e wire.Envelope) {
 	p.step(s, turn.Permission{Open: true})
 }
 
-// permissionCard rewrites the card in a request for permission. Version 2 has it
-// as one kind of subject, and a title of its own beside it.
-func (p *proxy) permissionCard(s *session, line []byte, e wire.Envelope) []byte {
-	if call, ok := wire.Get(line, e.Params, "toolCall"); ok {
-		return p.card(s, line, call, true)
+// permissionCall finds the tool call that a request for permission is about.
+// Version 2 has it as one kind of subject.
+func permissionCall(line []byte, e wire.Envelope) (call wire.Span, ok bool) {
+	if call, ok = wire.Get(line, e.Params, "toolCall"); ok {
+		return call, true
 	}
-	call, ok := wire.Get(line, e.Params, "subject", "toolCall")
+	return wire.Get(line, e.Params, "subject", "toolCall")
+}
+
+// permissionCard rewrites the card in a request for permission. Beside a subject
+// version 2 has a title of its own.
+func (p *proxy) permissionCard(s *session, line []byte, e wire.Envelope) []byte {
+	call, ok := permissionCall(line, e)
 	if !ok {
 		return line
 	}
 	out := p.card(s, line, call, true)
+	if _, v1 := wire.Get(line, e.Params, "toolCall"); v1 {
+		return out
+	}
 	c := s.cards.byID[wire.Text(line, call, "toolCallId")]
 	if c == nil || c.title == nil {
 		return out

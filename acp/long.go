@@ -34,6 +34,19 @@ func (p *proxy) agentPiece(l wire.Line) {
 	}
 }
 
+// countsWhole reports whether more of an update counts than the beginnings of its
+// strings, which is all that a digest has: our frame may stand anywhere in a
+// user's words, and a call of ours is known by all of its arguments.
+func (p *proxy) countsWhole(s *session, line []byte, kind string, u wire.Span) bool {
+	switch kind {
+	case "user_message_chunk", "user_message":
+		return true
+	case "tool_call", "tool_call_update":
+		return s.isOurs(line, u)
+	}
+	return false
+}
+
 // wentBy takes a short form of an answer that has been passed on: what it answers
 // is not open any more.
 func (p *proxy) wentBy(outline []byte) {

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"sidetask/acp/internal/wire"
+	"sidetask/render"
 )
 
 // An answer that is too long to be kept goes through whole, once, and closes its
@@ -44,6 +45,54 @@ func TestLongAnswer(t *testing.T) {
 		}
 		if got := step("agent-ends"); strings.Contains(got, "e< ") {
 			t.Errorf("answered again: %s", got)
+		}
+		b.end()
+	})
+}
+
+// Of a long line only the beginnings of its strings are at hand, but where our
+// frame may stand, or the arguments of our tool, all of it counts (ACP.md §4, §5, §2).
+func TestLongLineOfOurs(t *testing.T) {
+	long := strings.Repeat("the-words-of-the-user-", 20000)
+	frame := string(wire.Quote(render.Frame([]string{"background task bash-1 finished"})))
+	frame = frame[1 : len(frame)-1]
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, false)
+		step := func(lines ...string) string {
+			for _, l := range lines {
+				b.input(l)
+				synctest.Wait()
+			}
+			return b.output()
+		}
+		update := func(session, body string) string {
+			return step(`A> {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"` + session + `","update":{` + body + `}}}`)
+		}
+		step(`E> {"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}`,
+			`A> {"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}`,
+			`E> {"jsonrpc":"2.0","id":2,"method":"session/load","params":{"sessionId":"t","cwd":"/w","mcpServers":[]}}`)
+		chunk := func(text string) string {
+			return `"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"` + text + `"}`
+		}
+		for _, text := range []string{long + frame, frame + long, frame + `\n` + long + frame + long} {
+			got := update("t", chunk(text))
+			if want := strings.ReplaceAll(strings.ReplaceAll(text, frame+`\n`, ""), frame, ""); !strings.Contains(got, `"`+want+`"`) {
+				t.Errorf("a frame is left in %d bytes, or more is gone: got %d", len(text), len(got))
+			}
+		}
+		step(`A> {"jsonrpc":"2.0","id":2,"result":{}}`, "wait 3s")
+		call := `"rawInput":{"command":"make\n` + long + `"}`
+		got := update("t", `"toolCallId":"c","status":"in_progress","_meta":{"x":"`+long+`"},"title":"sidetask_task_start",`+call+`,"sessionUpdate":"tool_call"`)
+		if !strings.Contains(got, `"title":"make"`) || !strings.Contains(got, `"kind":"execute"`) || !strings.Contains(got, call) {
+			t.Errorf("the card: %.300q", got)
+		}
+		got = step(`D> resolve s task_start {"command":"make\n` + long + `"} {}`)
+		if !strings.Contains(got, `owner/resolve: {"owner":"o-2"}`) {
+			t.Errorf("the call is not known by its card: %.100q", got)
+		}
+		got = step(`A> {"jsonrpc":"2.0","id":7,"method":"session/request_permission","params":{"sessionId":"s","options":[],"toolCall":{"toolCallId":"mcp_sidetask_task_start__1","title":"x","status":"pending","content":[{"type":"content","content":{"type":"text","text":"{\"command\":\"make\\n` + long + `\"}"}}]}}}`)
+		if !strings.Contains(got, `"title":"make"`) || strings.Contains(got, long) {
+			t.Errorf("the permission request: %.300q", got)
 		}
 		b.end()
 	})
