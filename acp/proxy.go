@@ -115,7 +115,7 @@ func newProxy(o Options) *proxy {
 	if p.o.Scope == "" {
 		p.o.Scope = "/"
 	}
-	p.trace = newTracer(o.Trace)
+	p.trace = newTracer(o.Trace, gaps)
 	p.agentName = baseName(o.Agent)
 	return p
 }
