@@ -55,7 +55,7 @@ type proxy struct {
 	link                  link
 	resolves              []*resolve
 	forms                 forms
-	said                  bool // the line on stderr
+	saying                saying
 	life                  *child
 	chain                 *chain
 	background            group

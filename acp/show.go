@@ -1,7 +1,6 @@
 package acp
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -167,46 +166,6 @@ func (p *proxy) ignores() bool {
 		}
 	}
 	return false
-}
-
-// sayOnce says on stderr, once, what the proxy does.
-func (p *proxy) sayOnce(s *session) {
-	if p.said {
-		return
-	}
-	p.said = true
-	p.background.start(func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, callTime)
-		defer cancel()
-		var got rpc.MountListResult
-		err := p.daemon.Call(ctx, rpc.MethodMountList, rpc.Empty{}, &got)
-		p.post(func() { p.say(s, err != nil || served(p.o.Scope, got.Mounts)) })
-	})
-}
-
-// say is the line of [proxy.sayOnce]; has: some mount serves the preset.
-func (p *proxy) say(s *session, has bool) {
-	agent := strings.TrimSpace(p.agentName + " " + p.agentVersion)
-	what := "background tasks"
-	if !has {
-		what = "no mount serves this preset, so no background tasks"
-	}
-	p.logf("%s for %s (ACP v%d), preset %s, session %s, daemon %s", what, agent, p.version, p.o.Scope, s.id, p.link.peer.Version)
-	if p.ignores() {
-		p.logf("%s ignores mcpServers, so its sessions have no task tools", p.agentName)
-	}
-}
-
-// served reports whether a mount serves a scope: the nearest one counts.
-func served(at string, mounts []rpc.MountInfo) bool {
-	nearest, enabled := "", false
-	for _, m := range mounts {
-		within := m.Scope == "/" || at == m.Scope || strings.HasPrefix(at, m.Scope+"/")
-		if within && len(m.Scope) > len(nearest) {
-			nearest, enabled = m.Scope, m.Enabled
-		}
-	}
-	return enabled
 }
 
 // replayed cuts our frame out of what an agent shows as the user's words: in a
