@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -67,6 +68,29 @@ A> {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update"
 			t.Errorf("no line marked %q: %v", want, marks)
 		}
 	}
+}
+
+// A trace that cannot be written ends, is said once, and harms nobody.
+func TestTraceFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+		if err != nil {
+			t.Skip("needs /dev/full")
+		}
+		defer func() { _ = full.Close() }()
+		b := newBenchWith(t, func(o *Options) { o.Trace = full })
+		for _, line := range []string{`{"jsonrpc":"2.0","method":"x"}`, `{"jsonrpc":"2.0","method":"y"}`} {
+			b.input("E> " + line)
+			synctest.Wait()
+			if got := b.toAg.take(); got != line+"\n" {
+				t.Errorf("the agent got %q", got)
+			}
+		}
+		if got := b.er.take(); strings.Count(got, "the trace ends here") != 1 || !strings.Contains(got, "no space left") {
+			t.Errorf("stderr: %q", got)
+		}
+		b.end()
+	})
 }
 
 // An editor that does not read holds the agent up, and nothing else: what it

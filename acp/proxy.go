@@ -115,7 +115,9 @@ func newProxy(o Options) *proxy {
 	if p.o.Scope == "" {
 		p.o.Scope = "/"
 	}
-	p.trace = newTracer(o.Trace, gaps)
+	p.trace = newTracer(o.Trace, gaps, func(err error) {
+		p.logf("the trace ends here, the chat goes on: %v", err)
+	})
 	p.agentName = baseName(o.Agent)
 	return p
 }
