@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // A trace has both directions, says what was added, held, changed or dropped,
@@ -32,6 +33,7 @@ E> {"jsonrpc":"2.0","id":15,"method":"providers/set","params":{"id":"main","head
 E> {"jsonrpc":"2.0","id":17,"method":"session/load","params":{"sessionId":"t","mcpServers":[{"name":"o","env":[{"name":"K","value":"SECRET-G"}]},]}}
 E> {"jsonrpc":"2.0","id":18,"method":"session/load","params":{"sessionId":"t","mcpServers":[{"name":"o","env":[{"name":"K","value":"SECRET-H"}],}]}}
 E> {"jsonrpc":"2.0","id":16,"method":"proxy/successor","params":{"method":"authenticate","params":{"k":"SECRET-F"}}}
+E> {"jsonrpc":"2.0","id":19,"method":"session/load","params":{"sessionId":"t","mcpServers":[{"name":"o","env":[["K","SECRET-I"],"K=SECRET-J",{"name":"K","value":{"v":"SECRET-K"}}],"url":"::SECRET-L","token":{"a":"SECRET-M"}},{"env":"SECRET-N"}]}}
 A> {"jsonrpc":"2.0","id":"own-1","result":{"stopReason":"end_turn"}}
 A> {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call","toolCallId":"t","title":"sidetask_task_list","rawInput":{}}}}`, "\n") {
 			b.input(line)
@@ -91,6 +93,37 @@ func TestTraceFails(t *testing.T) {
 		}
 		b.end()
 	})
+}
+
+// What the agent writes in one go with an answer that waits for a bind stays
+// behind it, in order (ACP.md §1, §2).
+func TestHeldInOneRead(t *testing.T) {
+	const answer, update = `{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}` + "\n", `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{}}}` + "\n"
+	for _, dies := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, false)
+			b.input(`E> {"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}`)
+			synctest.Wait()
+			b.input("D> hang")
+			_, _ = io.WriteString(b.agent, answer+update+update)
+			synctest.Wait()
+			if got := b.toEd.take(); got != "" {
+				t.Errorf("at once the editor got %q", got)
+			}
+			if dies {
+				b.die(0)
+				synctest.Wait()
+			} else {
+				time.Sleep(bindPatience)
+				synctest.Wait()
+			}
+			if got := b.toEd.take(); got != answer+update+update {
+				t.Errorf("dies %v: the editor got %q", dies, got)
+			}
+			b.input("D> go")
+			b.end()
+		})
+	}
 }
 
 // An editor that does not read holds the agent up, and nothing else: what it

@@ -167,12 +167,25 @@ func TestLongLineOfOurs(t *testing.T) {
 				t.Errorf("a frame is left in %d bytes, or more is gone: got %d", len(text), len(got))
 			}
 		}
+		got := update("t", chunk(long)+`,"_meta":{"x":"`+long+`"}`) // nothing of ours
+		if !strings.Contains(got, chunk(long)) {
+			t.Errorf("the user's words: %.300q", got)
+		}
 		step(`A> {"jsonrpc":"2.0","id":2,"result":{}}`, "wait 3s")
 		call := `"rawInput":{"command":"make\n` + long + `"}`
-		got := update("t", `"toolCallId":"c","status":"in_progress","_meta":{"x":"`+long+`"},"title":"sidetask_task_start",`+call+`,"sessionUpdate":"tool_call"`)
+		got = update("t", `"toolCallId":"c","status":"in_progress","_meta":{"x":"`+long+`"},"title":"sidetask_task_start",`+call+`,"sessionUpdate":"tool_call"`)
 		if !strings.Contains(got, `"title":"make"`) || !strings.Contains(got, `"kind":"execute"`) || !strings.Contains(got, call) {
 			t.Errorf("the card: %.300q", got)
 		}
+		got = update("t", `"toolCallId":"c","status":"completed","rawOutput":"`+long+`","sessionUpdate":"tool_call_update"`)
+		if !strings.Contains(got, `"title":"make"`) || !strings.Contains(got, long) {
+			t.Errorf("the card again: %.300q", got)
+		}
+		other := `"toolCallId":"d","title":"edit","rawOutput":"` + long + `","sessionUpdate":"tool_call"`
+		if got := update("t", other); !strings.Contains(got, "{"+other+"}") {
+			t.Errorf("another's card: %.300q", got)
+		}
+		update("t", `"toolCallId":"e","status":"in_progress","title":"sidetask_task_start",`+call+`,"sessionUpdate":"tool_call"`)
 		got = step(`D> resolve s task_start {"command":"make\n` + long + `"} {}`)
 		if !strings.Contains(got, `owner/resolve: {"owner":"o-2"}`) {
 			t.Errorf("the call is not known by its card: %.100q", got)
@@ -220,5 +233,20 @@ func TestLongLineTorn(t *testing.T) {
 	o.line([]byte("{}\n"))
 	if got := text(); got != "{half\n{}\n" || o.size != len(got) {
 		t.Errorf("got %q, size %d", got, o.size)
+	}
+}
+
+// A line of ours that comes while a long one is passed on goes behind it.
+func TestLongLineIsNotCut(t *testing.T) {
+	for _, last := range []string{"end}\n", "end"} {
+		o := newOutlet(wire.NewGaps("x"))
+		o.piece(wire.Line{Bytes: []byte("{long "), Part: true, More: true})
+		o.line([]byte("{}\n"))
+		o.piece(wire.Line{Bytes: []byte(last), Part: true})
+		o.line([]byte("[]\n"))
+		want := "{long " + strings.TrimSuffix(last, "\n") + "\n{}\n[]\n"
+		if got := queued(o); got != want || o.size != len(got) {
+			t.Errorf("got %q, size %d, want %q", got, o.size, want)
+		}
 	}
 }
