@@ -112,7 +112,7 @@ func (p *proxy) card(s *session, line []byte, call wire.Span, asking bool) []byt
 		s.cards.add(c)
 	}
 	status := wire.Text(line, call, "status")
-	if c.learn(line, call) || status == "in_progress" && c.status != status {
+	if c.learn(line, call, asking) || status == "in_progress" && c.status != status {
 		c.shown = time.Now()
 	}
 	if status != "" {
@@ -159,8 +159,8 @@ func (cs *cards) add(c *card) {
 
 // learn takes the arguments of the call from what is shown of it, and says
 // whether they are new.
-func (c *card) learn(line []byte, call wire.Span) bool {
-	args, ok := argumentsOf(line, call)
+func (c *card) learn(line []byte, call wire.Span, asking bool) bool {
+	args, ok := argumentsOf(line, call, asking)
 	if !ok || string(args) == string(c.args) {
 		return false
 	}
@@ -174,8 +174,8 @@ func (c *card) learn(line []byte, call wire.Span) bool {
 }
 
 // argumentsOf finds the arguments: in rawInput, or as text in content, as gemini
-// has it in a request for permission.
-func argumentsOf(line []byte, call wire.Span) (json.RawMessage, bool) {
+// has it in a request for permission. Elsewhere content is the result.
+func argumentsOf(line []byte, call wire.Span, asking bool) (json.RawMessage, bool) {
 	if raw, ok := wire.Get(line, call, "rawInput"); ok && line[raw.From] == '{' {
 		if inner, ok := wire.Get(line, raw, "arguments"); ok {
 			if _, codex := wire.Get(line, raw, "tool"); codex {
@@ -185,7 +185,7 @@ func argumentsOf(line []byte, call wire.Span) (json.RawMessage, bool) {
 		return raw.Of(line), true
 	}
 	content, ok := wire.Get(line, call, "content")
-	if !ok {
+	if !ok || !asking {
 		return nil, false
 	}
 	first, ok := wire.First(line, content)
