@@ -51,6 +51,49 @@ func TestLongAnswer(t *testing.T) {
 	})
 }
 
+// A prompt that is too long to be kept is a turn as any other: a bell waits for its
+// end, its answer is held for the notices, and the user has spoken (ACP.md §1, §4).
+func TestLongPrompt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, false)
+		step := func(lines ...string) string {
+			for _, l := range lines {
+				b.input(l)
+				synctest.Wait()
+			}
+			return b.output()
+		}
+		step(`E> {"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}`,
+			`A> {"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}`, "wait 3s")
+		const head, tail = `{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"image","data":"`, `"}]}}` + "\n"
+		_, _ = io.WriteString(b.editor, head)
+		block := strings.Repeat("y", 1<<20)
+		for range wire.MaxLine>>20 + 1 {
+			_, _ = io.WriteString(b.editor, block)
+		}
+		synctest.Wait()
+		begun := b.toAg.take()
+		got := step("D> notice background task bash-1 finished")
+		if !strings.HasPrefix(begun, head) || strings.Contains(got, `"wake"`) {
+			t.Errorf("in the middle of it: the agent has %.300q; %s", begun, got)
+		}
+		_, _ = io.WriteString(b.editor, tail)
+		synctest.Wait()
+		if n := len(begun) + len(b.toAg.take()); n != len(head)+len(tail)+wire.MaxLine+1<<20 {
+			t.Errorf("the agent got %d bytes", n)
+		}
+		got = step(`A> {"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}`)
+		if !strings.Contains(got, `inbox/claim {"token":"TOKEN1","reason":"turn-end"}`) || !strings.Contains(got, "own-1") || strings.Contains(got, "e< ") {
+			t.Errorf("its end: %s", got)
+		}
+		got = step(`A> {"jsonrpc":"2.0","id":"own-1","result":{"stopReason":"end_turn"}}`)
+		if !strings.Contains(got, `e< {"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}`) {
+			t.Errorf("its answer: %s", got)
+		}
+		b.end()
+	})
+}
+
 // parts gives a line as its reader does when it is too long to be kept: what was
 // held until then at once, then what follows.
 func (p *proxy) parts(pieces ...string) {
