@@ -41,6 +41,9 @@ func (p *proxy) fromServer(line []byte, e wire.Envelope) {
 		}
 	case !e.ID.Absent() && method == methodPermission:
 		p.permissionRequest(line, e)
+	case e.ID.Absent() && method == methodCancelReq:
+		p.withdrawn(line, e)
+		p.toEditor("", line)
 	default:
 		p.toEditor("", line)
 	}

@@ -219,6 +219,16 @@ func (p *proxy) permissionRequest(line []byte, e wire.Envelope) {
 	p.step(s, turn.Permission{Open: true})
 }
 
+// withdrawn notes that the agent waits for the answer to a request of its no more.
+// One that we have denied stays: the editor's answer is still to be dropped.
+func (p *proxy) withdrawn(line []byte, e wire.Envelope) {
+	key := wire.Key([]byte(rawAt(line, e.Params, "requestId")))
+	if a := p.asked[key]; a != nil && !a.denied {
+		delete(p.asked, key)
+		p.permissions(a.session)
+	}
+}
+
 // permissionCall finds the tool call that a request for permission is about.
 // Version 2 has it as one kind of subject.
 func permissionCall(line []byte, e wire.Envelope) (call wire.Span, ok bool) {
