@@ -61,7 +61,7 @@ func (p *proxy) agentAnswer(line []byte, e wire.Envelope) {
 		if own, ok := p.own[key]; ok {
 			delete(p.own, key)
 			r := p.resultOf(line, e)
-			p.turnOver(own.session, r)
+			p.answeredTurn(own.session, r)
 			p.step(own.session, turn.OwnAnswered{N: own.n, Result: r})
 		}
 		return
@@ -105,7 +105,7 @@ func (p *proxy) promptAnswer(r *request, line []byte, e wire.Envelope) {
 	}
 	k.answer = line
 	result := p.pastResult(line, p.resultOf(line, e))
-	p.turnOver(r.session, result)
+	p.answeredTurn(r.session, result)
 	p.step(r.session, turn.Answered{Ref: r.ref, Result: result})
 	p.traceHeld(fromAgent, r.ref, line)
 }

@@ -201,6 +201,13 @@ func (p *proxy) turnOver(s *session, r turn.Result) {
 	p.closeCards(s, r)
 }
 
+// answeredTurn notes that a prompt was answered. In version 2 its turn goes on then.
+func (p *proxy) answeredTurn(s *session, r turn.Result) {
+	if p.version < 2 || r == turn.Failed {
+		p.turnOver(s, r)
+	}
+}
+
 // noneAsked forgets a session's requests for permission. A late answer of the
 // editor goes to the agent, as without us.
 func (p *proxy) noneAsked(s *session) {

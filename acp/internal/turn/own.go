@@ -31,7 +31,9 @@ func (m *Machine) ownAnswered(a OwnAnswered) {
 	}
 	o := m.own
 	m.own = nil
-	m.do(SetTimer{Timer: Unanswered})
+	if !m.set.V2 || a.Result == Failed { // else its turn goes on
+		m.do(SetTimer{Timer: Unanswered})
+	}
 	if m.state == cancelling {
 		m.conclude(&o.delivery, a.Result)
 		m.relayHeld(true)
