@@ -133,6 +133,9 @@ func (p *proxy) sessionAnswer(r *request, line []byte, e wire.Envelope) {
 		return
 	}
 	p.named(s, id)
+	if r.method == methodLoad { // the replay may still be to come, as gemini's is
+		p.step(s.self(), turn.Activity{})
+	}
 	p.hold(s, line)
 }
 
