@@ -183,16 +183,6 @@ func (p *proxy) clientAnswer(line []byte, e wire.Envelope) {
 	p.toAgent("", line)
 }
 
-// permissions tells the machine whether requests for permission are open.
-func (p *proxy) permissions(s *session) {
-	for _, a := range p.asked {
-		if a.session == s && !a.denied {
-			return
-		}
-	}
-	p.step(s, turn.Permission{Open: false})
-}
-
 // turnOver notes that a turn has ended, with what it may have left open: an
 // agent that was cancelled waits for no permission any more, and codex leaves
 // its cards in progress.
@@ -206,10 +196,4 @@ func (p *proxy) answeredTurn(s *session, r turn.Result) {
 	if p.version < 2 || r == turn.Failed {
 		p.turnOver(s, r)
 	}
-}
-
-// noneAsked forgets a session's requests for permission. A late answer of the
-// editor goes to the agent, as without us.
-func (p *proxy) noneAsked(s *session) {
-	maps.DeleteFunc(p.asked, func(_ string, a *asked) bool { return a.session == s })
 }
