@@ -41,6 +41,9 @@ func (p *proxy) fromServer(line []byte, e wire.Envelope) {
 		}
 	case !e.ID.Absent() && method == methodPermission:
 		p.permissionRequest(line, e)
+	case e.ID.Absent() && method == methodCancelReq:
+		p.withdrawn(line, e)
+		p.toEditor("", line)
 	default:
 		p.toEditor("", line)
 	}
@@ -58,7 +61,7 @@ func (p *proxy) agentAnswer(line []byte, e wire.Envelope) {
 		if own, ok := p.own[key]; ok {
 			delete(p.own, key)
 			r := p.resultOf(line, e)
-			p.turnOver(own.session, r)
+			p.answeredTurn(own.session, r)
 			p.step(own.session, turn.OwnAnswered{N: own.n, Result: r})
 		}
 		return
@@ -102,7 +105,7 @@ func (p *proxy) promptAnswer(r *request, line []byte, e wire.Envelope) {
 	}
 	k.answer = line
 	result := p.pastResult(line, p.resultOf(line, e))
-	p.turnOver(r.session, result)
+	p.answeredTurn(r.session, result)
 	p.step(r.session, turn.Answered{Ref: r.ref, Result: result})
 	p.traceHeld(fromAgent, r.ref, line)
 }
@@ -137,6 +140,11 @@ func (p *proxy) update(line []byte, e wire.Envelope) {
 		return
 	}
 	u, kind, out := e.Update, string(wire.Plain(e.Kind.Of(line))), line
+	if p.gaps.In(line) && p.countsWhole(s, line, kind, u) {
+		line = p.gaps.Whole(line)
+		e, _ = wire.Scan(line) // as before, but longer
+		u, out = e.Update, line
+	}
 	switch kind {
 	case "tool_call", "tool_call_update":
 		out = p.card(s, line, u, false)

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -124,45 +123,6 @@ func (br *bridge) end() {
 		_ = br.agent.Wait()
 	}
 	_ = br.editor.Close()
-}
-
-// house is the program, built, with folders of its own.
-type house struct {
-	bin string
-	env []string
-}
-
-func newHouse(b *testing.B) *house {
-	home, err := os.MkdirTemp("", "st") // short: a socket's path may have 107 bytes
-	if err != nil {
-		b.Fatal(err)
-	}
-	h := &house{bin: filepath.Join(home, "bin")}
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "SIDETASK_") && !strings.HasPrefix(v, "XDG_") {
-			h.env = append(h.env, v)
-		}
-	}
-	for _, name := range []string{"XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME"} {
-		if err := os.Mkdir(filepath.Join(home, name), 0o700); err != nil {
-			b.Fatal(err)
-		}
-		h.env = append(h.env, name+"="+filepath.Join(home, name))
-	}
-	if out, err := exec.Command("go", "build", "-o", h.bin+"/", "../cmd/...").CombinedOutput(); err != nil {
-		b.Fatalf("%v\n%s", err, out)
-	}
-	b.Cleanup(func() {
-		_ = h.command("daemon", "stop").Run()
-		_ = os.RemoveAll(home)
-	})
-	return h
-}
-
-func (h *house) command(args ...string) *exec.Cmd {
-	c := exec.Command(filepath.Join(h.bin, "sidetask"), args...)
-	c.Env = h.env
-	return c
 }
 
 // helper is this test's program as another process: see TestHelperBench.

@@ -112,7 +112,7 @@ func (p *proxy) card(s *session, line []byte, call wire.Span, asking bool) []byt
 		s.cards.add(c)
 	}
 	status := wire.Text(line, call, "status")
-	if c.learn(line, call) || status == "in_progress" && c.status != status {
+	if c.learn(line, call, asking) || status == "in_progress" && c.status != status {
 		c.shown = time.Now()
 	}
 	if status != "" {
@@ -136,6 +136,15 @@ func (p *proxy) card(s *session, line []byte, call wire.Span, asking bool) []byt
 	return wire.Splice(line, edits...)
 }
 
+// isOurs reports whether a tool call is of a tool of ours.
+func (s *session) isOurs(line []byte, call wire.Span) bool {
+	if s.server == "" || s.cards.byID[wire.Text(line, call, "toolCallId")] != nil {
+		return s.server != ""
+	}
+	tool, _ := toolOf(line, call, s.server)
+	return tool != ""
+}
+
 func (cs *cards) add(c *card) {
 	if cs.byID == nil {
 		cs.byID = map[string]*card{}
@@ -150,8 +159,8 @@ func (cs *cards) add(c *card) {
 
 // learn takes the arguments of the call from what is shown of it, and says
 // whether they are new.
-func (c *card) learn(line []byte, call wire.Span) bool {
-	args, ok := argumentsOf(line, call)
+func (c *card) learn(line []byte, call wire.Span, asking bool) bool {
+	args, ok := argumentsOf(line, call, asking)
 	if !ok || string(args) == string(c.args) {
 		return false
 	}
@@ -165,8 +174,8 @@ func (c *card) learn(line []byte, call wire.Span) bool {
 }
 
 // argumentsOf finds the arguments: in rawInput, or as text in content, as gemini
-// has it in a request for permission.
-func argumentsOf(line []byte, call wire.Span) (json.RawMessage, bool) {
+// has it in a request for permission. Elsewhere content is the result.
+func argumentsOf(line []byte, call wire.Span, asking bool) (json.RawMessage, bool) {
 	if raw, ok := wire.Get(line, call, "rawInput"); ok && line[raw.From] == '{' {
 		if inner, ok := wire.Get(line, raw, "arguments"); ok {
 			if _, codex := wire.Get(line, raw, "tool"); codex {
@@ -176,7 +185,7 @@ func argumentsOf(line []byte, call wire.Span) (json.RawMessage, bool) {
 		return raw.Of(line), true
 	}
 	content, ok := wire.Get(line, call, "content")
-	if !ok {
+	if !ok || !asking {
 		return nil, false
 	}
 	first, ok := wire.First(line, content)
@@ -188,47 +197,6 @@ func argumentsOf(line []byte, call wire.Span) (json.RawMessage, bool) {
 		return nil, false
 	}
 	return json.RawMessage(text), true
-}
-
-// permissionRequest passes a request for permission on, with the card of a tool of ours.
-func (p *proxy) permissionRequest(line []byte, e wire.Envelope) {
-	s := p.sessionOf(line, e)
-	if s == nil {
-		p.toEditor("", line)
-		return
-	}
-	if len(p.asked) < maxOpen {
-		id := e.ID.Of(line)
-		p.asked[wire.Key(id)] = &asked{id: id, session: s}
-	}
-	out := p.permissionCard(s, line, e)
-	p.toEditor(changed(line, out), out)
-	p.step(s, turn.Permission{Open: true})
-}
-
-// permissionCard rewrites the card in a request for permission. Version 2 has it
-// as one kind of subject, and a title of its own beside it.
-func (p *proxy) permissionCard(s *session, line []byte, e wire.Envelope) []byte {
-	if call, ok := wire.Get(line, e.Params, "toolCall"); ok {
-		return p.card(s, line, call, true)
-	}
-	call, ok := wire.Get(line, e.Params, "subject", "toolCall")
-	if !ok {
-		return line
-	}
-	out := p.card(s, line, call, true)
-	c := s.cards.byID[wire.Text(line, call, "toolCallId")]
-	if c == nil || c.title == nil {
-		return out
-	}
-	now, ok := wire.Scan(out)
-	if !ok {
-		return out
-	}
-	if title, ok := wire.Get(out, now.Params, "title"); ok {
-		out = wire.Splice(out, wire.Edit{At: title, With: c.title})
-	}
-	return out
 }
 
 // closeCards closes the cards of ours that a cancelled turn left open, as codex does.

@@ -20,8 +20,17 @@ func (p *proxy) endSession(s *session) {
 	if p.sessions[s.id] == s {
 		delete(p.sessions, s.id)
 	}
-	p.step(s, turn.Gone{})
+	p.gone(s)
 	p.dispose(s, reasonClosed)
+}
+
+// gone ends what is ours of a session that the agent has no more. Requests for
+// permission of it are forgotten, for the editor may never answer them, and no
+// turn of it is cancelled for their sake.
+func (p *proxy) gone(s *session) {
+	p.step(s, turn.Gone{})
+	p.setTimer(s, turn.Unanswered, 0)
+	p.noneAsked(s)
 }
 
 // dispose ends a session's owner.

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"bytes"
+	"maps"
 	"strings"
 
 	"sidetask/acp/internal/turn"
@@ -182,24 +183,17 @@ func (p *proxy) clientAnswer(line []byte, e wire.Envelope) {
 	p.toAgent("", line)
 }
 
-// permissions tells the machine whether requests for permission are open.
-func (p *proxy) permissions(s *session) {
-	for _, a := range p.asked {
-		if a.session == s && !a.denied && !a.over {
-			return
-		}
-	}
-	p.step(s, turn.Permission{Open: false})
-}
-
 // turnOver notes that a turn has ended, with what it may have left open: an
 // agent that was cancelled waits for no permission any more, and codex leaves
 // its cards in progress.
 func (p *proxy) turnOver(s *session, r turn.Result) {
-	for _, a := range p.asked {
-		if a.session == s {
-			a.over = true
-		}
-	}
+	maps.DeleteFunc(p.asked, func(_ string, a *asked) bool { return a.session == s && !a.denied })
 	p.closeCards(s, r)
+}
+
+// answeredTurn notes that a prompt was answered. In version 2 its turn goes on then.
+func (p *proxy) answeredTurn(s *session, r turn.Result) {
+	if p.version < 2 || r == turn.Failed {
+		p.turnOver(s, r)
+	}
 }

@@ -158,6 +158,7 @@ func (p *proxy) finishAgent() {
 		p.answerDead(r.id)
 	}
 	p.requests = map[string]*request{}
+	clear(p.asked)
 	p.endTree()
 	if p.heard > 0 || p.end.editorGone {
 		p.letEditorGo()

@@ -130,14 +130,10 @@ func (p *proxy) resumeEditor() {
 		l := in.rest[0]
 		in.rest = in.rest[1:]
 		switch {
-		case !l.Part:
+		case l.Part:
+			p.editorPiece(l)
+		default:
 			p.editorLine(bytes.Clone(l.Bytes)) // something of it may be kept
-		case p.chain == nil:
-			if p.agent.piece(l); p.agent.torn {
-				p.logf("the editor went away in the middle of a message over %d MiB", wire.MaxLine>>20)
-			}
-		case !l.More:
-			p.logf("a message of the conductor over %d MiB was dropped: it could not be told whom it is for", wire.MaxLine>>20)
 		}
 	}
 	if len(in.rest) == 0 {

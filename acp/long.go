@@ -2,48 +2,168 @@ package acp
 
 import (
 	"bytes"
+	"fmt"
 
 	"sidetask/acp/internal/turn"
 	"sidetask/acp/internal/wire"
 )
 
-// streamed is a line of the agent that is too long to be kept and is passed on
-// in pieces.
+// streamed is a line that is too long to be kept and is passed on in pieces.
 type streamed struct {
-	within  bool // more pieces are to come
-	noise   bool // it is no message: it goes to stderr
-	outline wire.Outline
+	within bool // more pieces are to come
+	lost   bool // it goes nowhere
+	known  bool // its request is in the books
+	size   int
+	skim   wire.Skim
 }
 
-// agentPiece passes on a piece of a line that is too long to be looked at.
+// add takes the next piece.
+func (s *streamed) add(l wire.Line) {
+	s.within = l.More
+	s.size += len(l.Bytes)
+	s.skim.Add(l.Bytes)
+}
+
+// agentPiece passes on a piece of a line of the agent that is too long to be
+// looked at. What is no message goes to stderr.
 func (p *proxy) agentPiece(l wire.Line) {
 	s := &p.fromAgent.long
 	if !s.within {
-		*s = streamed{noise: !wire.Opens(l.Bytes)}
+		*s = streamed{lost: !wire.Opens(l.Bytes)}
 	}
-	s.within = l.More
-	if s.noise {
+	s.add(l)
+	if s.lost {
 		p.noise(l.Bytes)
 		return
 	}
-	s.outline.Add(l.Bytes)
 	whole := bytes.HasSuffix(l.Bytes, []byte{'\n'})
 	p.editor.piece(l)
 	if whole && !l.More {
-		p.wentBy(s.outline.Answer())
+		p.wentBy(s)
 	}
 }
 
-// wentBy takes a short form of an answer that has been passed on: what it answers
-// is not open any more.
-func (p *proxy) wentBy(outline []byte) {
-	e, ok := wire.Scan(outline)
-	if !ok {
+// wentBy takes the short form of a line of the agent that has been passed on: what
+// it answers is not open any more.
+func (p *proxy) wentBy(s *streamed) {
+	short := s.skim.Short()
+	p.trace.streamed(fromAgent, "", short, s.size)
+	e, ok := wire.Scan(short)
+	if !ok || !e.Method.Absent() || e.Result.Absent() && e.Error.Absent() {
 		return
 	}
-	p.trace.line(fromAgent, "", outline)
-	p.past[&outline[0]] = true
-	p.agentAnswer(outline, e)
+	p.past[&short[0]] = true
+	p.agentAnswer(short, e)
+}
+
+// editorPiece passes on a piece of a line of the editor that is too long to be
+// kept. It cannot wait here, but a prompt of it must be known before it is at the
+// agent: nothing of ours may go beside it.
+func (p *proxy) editorPiece(l wire.Line) {
+	s := &p.fromEditor.long
+	if !s.within {
+		*s = streamed{lost: p.chain != nil}
+		p.foresee(s, l)
+	}
+	s.add(l)
+	if !s.lost {
+		p.agent.piece(l)
+		if p.agent.torn {
+			p.logf("the editor went away in the middle of a message over %d MiB", wire.MaxLine>>20)
+		}
+	}
+	if !l.More {
+		p.editorStreamed(s)
+	}
+}
+
+// foresee looks at the beginning of a line of the editor, all of which that is at
+// hand, before any of it goes on.
+func (p *proxy) foresee(s *streamed, first wire.Line) {
+	if s.lost {
+		return
+	}
+	var begins wire.Skim
+	begins.Add(first.Bytes)
+	for i := 0; first.More && i < len(p.fromEditor.rest); i++ {
+		l := p.fromEditor.rest[i]
+		begins.Add(l.Bytes)
+		if !l.More {
+			break
+		}
+	}
+	line := begins.Short()
+	if line == nil {
+		line = begins.SoFar()
+	}
+	if e, ok := wire.Scan(line); ok && e.Request() && wire.Text(line, e.Params, "sessionId") != "" {
+		p.streamedRequest(s, line, e)
+	}
+}
+
+// editorStreamed comes after the last piece of a line of the editor.
+func (p *proxy) editorStreamed(s *streamed) {
+	line := s.skim.Short()
+	e, ok := wire.Scan(line)
+	switch {
+	case p.chain != nil:
+		p.logf("a message of the conductor over %d MiB was dropped: it could not be told whom it is for", wire.MaxLine>>20)
+		if ok && e.Request() {
+			p.answerError(e.ID.Of(line), -32603, fmt.Sprintf("sidetask: a message over %d MiB cannot be passed on in a chain", wire.MaxLine>>20))
+		}
+	case ok && e.Request() && !s.known:
+		p.streamedRequest(s, line, e)
+	}
+	mark := ""
+	if s.lost {
+		mark = markDropped
+	}
+	p.trace.streamed(fromEditor, mark, line, s.size)
+}
+
+// streamedRequest puts a request of the editor into the books that does not wait
+// here. line is what is known of it.
+func (p *proxy) streamedRequest(s *streamed, line []byte, e wire.Envelope) {
+	s.known = true
+	p.heard++
+	id, key, method := e.ID.Of(line), wire.Key(e.ID.Of(line)), wire.String(e.Method.Of(line))
+	switch {
+	case p.end.agentOver:
+		p.answerDead(id)
+		p.letEditorGo()
+		return
+	case p.requests[key] != nil || len(p.requests) >= maxOpen:
+		return
+	}
+	r := &request{number: p.heard, id: id, method: method}
+	session := p.sessionOf(line, e)
+	switch {
+	case method == methodPrompt && session != nil && s.size == 0 && session.machine.Occupied():
+		s.lost = true
+		p.answerError(id, -32603, fmt.Sprintf("sidetask: a prompt over %d MiB cannot wait for the end of a turn that a background task began; cancel it, or send this again later", wire.MaxLine>>20))
+		return
+	case method == methodPrompt && session != nil:
+		r.session, r.ref = session, p.keep(&keptLine{session: session, id: key})
+	case method == methodNew, method == methodLoad, method == methodResume, method == methodFork:
+		p.logf("%s over %d MiB: no background tasks for this session", method, wire.MaxLine>>20)
+	}
+	p.requests[key] = r
+	if r.ref != 0 {
+		p.step(session, turn.Passing{Ref: r.ref})
+	}
+}
+
+// countsWhole reports whether more of an update counts than the beginnings of its
+// strings, which is all that a digest has: our frame may stand anywhere in a
+// user's words, and a call of ours is known by all of its arguments.
+func (p *proxy) countsWhole(s *session, line []byte, kind string, u wire.Span) bool {
+	switch kind {
+	case "user_message_chunk", "user_message":
+		return true
+	case "tool_call", "tool_call_update":
+		return s.isOurs(line, u)
+	}
+	return false
 }
 
 // isPast reports whether a line is the short form of one that the editor has.

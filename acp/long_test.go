@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"sidetask/acp/internal/wire"
+	"sidetask/render"
 )
 
 // An answer that is too long to be kept goes through whole, once, and closes its
@@ -49,6 +50,74 @@ func TestLongAnswer(t *testing.T) {
 	})
 }
 
+func queued(o *outlet) (s string) {
+	for _, p := range o.next {
+		s += string(p.Bytes)
+	}
+	return s
+}
+
+// Of a long line only the beginnings of its strings are at hand, but where our
+// frame may stand, or the arguments of our tool, all of it counts (ACP.md §4, §5, §2).
+func TestLongLineOfOurs(t *testing.T) {
+	long := strings.Repeat("the-words-of-the-user-", 20000)
+	frame := string(wire.Quote(render.Frame([]string{"background task bash-1 finished"})))
+	frame = frame[1 : len(frame)-1]
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, false)
+		step := func(lines ...string) string {
+			for _, l := range lines {
+				b.input(l)
+				synctest.Wait()
+			}
+			return b.output()
+		}
+		update := func(session, body string) string {
+			return step(`A> {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"` + session + `","update":{` + body + `}}}`)
+		}
+		step(`E> {"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}`,
+			`A> {"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}`,
+			`E> {"jsonrpc":"2.0","id":2,"method":"session/load","params":{"sessionId":"t","cwd":"/w","mcpServers":[]}}`)
+		chunk := func(text string) string {
+			return `"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"` + text + `"}`
+		}
+		for _, text := range []string{long + frame, frame + long, frame + `\n` + long + frame + long} {
+			got := update("t", chunk(text))
+			if want := strings.ReplaceAll(strings.ReplaceAll(text, frame+`\n`, ""), frame, ""); !strings.Contains(got, `"`+want+`"`) {
+				t.Errorf("a frame is left in %d bytes, or more is gone: got %d", len(text), len(got))
+			}
+		}
+		got := update("t", chunk(long)+`,"_meta":{"x":"`+long+`"}`) // nothing of ours
+		if !strings.Contains(got, chunk(long)) {
+			t.Errorf("the user's words: %.300q", got)
+		}
+		step(`A> {"jsonrpc":"2.0","id":2,"result":{}}`, "wait 3s")
+		call := `"rawInput":{"command":"make\n` + long + `"}`
+		got = update("t", `"toolCallId":"c","status":"in_progress","_meta":{"x":"`+long+`"},"title":"sidetask_task_start",`+call+`,"sessionUpdate":"tool_call"`)
+		if !strings.Contains(got, `"title":"make"`) || !strings.Contains(got, `"kind":"execute"`) || !strings.Contains(got, call) {
+			t.Errorf("the card: %.300q", got)
+		}
+		got = update("t", `"toolCallId":"c","status":"completed","rawOutput":"`+long+`","sessionUpdate":"tool_call_update"`)
+		if !strings.Contains(got, `"title":"make"`) || !strings.Contains(got, long) {
+			t.Errorf("the card again: %.300q", got)
+		}
+		other := `"toolCallId":"d","title":"edit","rawOutput":"` + long + `","sessionUpdate":"tool_call"`
+		if got := update("t", other); !strings.Contains(got, "{"+other+"}") {
+			t.Errorf("another's card: %.300q", got)
+		}
+		update("t", `"toolCallId":"e","status":"in_progress","title":"sidetask_task_start",`+call+`,"sessionUpdate":"tool_call"`)
+		got = step(`D> resolve s task_start {"command":"make\n` + long + `"} {}`)
+		if !strings.Contains(got, `owner/resolve: {"owner":"o-2"}`) {
+			t.Errorf("the call is not known by its card: %.100q", got)
+		}
+		got = step(`A> {"jsonrpc":"2.0","id":7,"method":"session/request_permission","params":{"sessionId":"s","options":[],"toolCall":{"toolCallId":"mcp_sidetask_task_start__1","title":"x","status":"pending","content":[{"type":"content","content":{"type":"text","text":"{\"command\":\"make\\n` + long + `\"}"}}]}}}`)
+		if !strings.Contains(got, `"title":"make"`) || strings.Contains(got, long) {
+			t.Errorf("the permission request: %.300q", got)
+		}
+		b.end()
+	})
+}
+
 // An editor that goes away in the middle of a line: what it said before gets to
 // the agent, the half line does not become a line (ACP.md §1, §7).
 func TestEditorGoesInLine(t *testing.T) {
@@ -75,12 +144,7 @@ func TestEditorGoesInLine(t *testing.T) {
 // a part, until something that must follow.
 func TestLongLineTorn(t *testing.T) {
 	o := newOutlet(wire.NewGaps("x"))
-	text := func() (s string) {
-		for _, p := range o.next {
-			s += string(p.Bytes)
-		}
-		return s
-	}
+	text := func() string { return queued(o) }
 	o.piece(wire.Line{Bytes: []byte("{half"), Part: true, More: true})
 	o.piece(wire.Line{Part: true})
 	if got := text(); got != "{half" {
@@ -89,5 +153,20 @@ func TestLongLineTorn(t *testing.T) {
 	o.line([]byte("{}\n"))
 	if got := text(); got != "{half\n{}\n" || o.size != len(got) {
 		t.Errorf("got %q, size %d", got, o.size)
+	}
+}
+
+// A line of ours that comes while a long one is passed on goes behind it.
+func TestLongLineIsNotCut(t *testing.T) {
+	for _, last := range []string{"end}\n", "end"} {
+		o := newOutlet(wire.NewGaps("x"))
+		o.piece(wire.Line{Bytes: []byte("{long "), Part: true, More: true})
+		o.line([]byte("{}\n"))
+		o.piece(wire.Line{Bytes: []byte(last), Part: true})
+		o.line([]byte("[]\n"))
+		want := "{long " + strings.TrimSuffix(last, "\n") + "\n{}\n[]\n"
+		if got := queued(o); got != want || o.size != len(got) {
+			t.Errorf("got %q, size %d, want %q", got, o.size, want)
+		}
 	}
 }

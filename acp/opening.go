@@ -133,6 +133,9 @@ func (p *proxy) sessionAnswer(r *request, line []byte, e wire.Envelope) {
 		return
 	}
 	p.named(s, id)
+	if r.method == methodLoad { // the replay may still be to come, as gemini's is
+		p.step(s.self(), turn.Activity{})
+	}
 	p.hold(s, line)
 }
 
@@ -156,6 +159,7 @@ func (p *proxy) loaded(r *request) {
 // notOpened ends what was made for a session request that failed. A second
 // request for the same session then stands for itself.
 func (p *proxy) notOpened(s *session, asked string) {
+	p.noneAsked(s)
 	if p.sessions[asked] == s {
 		delete(p.sessions, asked)
 		for _, next := range p.allSessions() {
@@ -186,7 +190,7 @@ func (p *proxy) named(s *session, id string) {
 	if s.into == nil {
 		if old := p.sessions[id]; old != nil && old != s {
 			old.lost = true
-			p.step(old, turn.Gone{})
+			p.gone(old)
 		}
 		delete(p.opening, s)
 		p.sessions[id] = s

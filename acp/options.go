@@ -29,7 +29,8 @@ type Options struct {
 	// Connect opens the way to the daemon; see [Over]. It is called once, at
 	// the first session request.
 	Connect func(Hooks) Daemon
-	// Trace, if not nil, gets each line of both directions as one JSON object.
+	// Trace, if not nil, gets each line of both directions as one JSON object,
+	// until a write fails, which is said on Err. It must not block.
 	Trace io.Writer
 }
 

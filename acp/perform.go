@@ -147,17 +147,6 @@ func (p *proxy) forget(ref turn.Ref, k *keptLine) {
 	}
 }
 
-// denyPermissions answers the agent's open requests for permission in place of
-// an editor that does not.
-func (p *proxy) denyPermissions(s *session) {
-	for _, a := range p.asked {
-		if a.session == s && !a.denied && !a.over {
-			a.denied = true
-			p.toAgent(markAdded, []byte(`{"jsonrpc":"2.0","id":`+string(a.id)+`,"result":{"outcome":{"outcome":"cancelled"}}}`+"\n"))
-		}
-	}
-}
-
 // abort ends the waits of a session's owner, past whatever else is being asked.
 func (p *proxy) abort(s *session) {
 	if s.bound {

@@ -47,6 +47,8 @@ func TestHelperAgent(t *testing.T) {
 		fmt.Println(pid)
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(3)
+	case "stub":
+		stub()
 	case "half":
 		fmt.Print(`{"jsonrpc":"2.0","meth`)
 		os.Exit(0)

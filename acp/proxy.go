@@ -55,7 +55,7 @@ type proxy struct {
 	link                  link
 	resolves              []*resolve
 	forms                 forms
-	said                  bool // the line on stderr
+	saying                saying
 	life                  *child
 	chain                 *chain
 	background            group
@@ -86,7 +86,6 @@ type asked struct {
 	id      []byte
 	session *session
 	denied  bool // answered by us: the editor's answer is dropped
-	over    bool // its turn has ended: nobody waits for the answer
 }
 
 // keptLine is a message of the editor, or the answer to one, that waits here.
@@ -116,7 +115,9 @@ func newProxy(o Options) *proxy {
 	if p.o.Scope == "" {
 		p.o.Scope = "/"
 	}
-	p.trace = newTracer(o.Trace)
+	p.trace = newTracer(o.Trace, gaps, func(err error) {
+		p.logf("the trace ends here, the chat goes on: %v", err)
+	})
 	p.agentName = baseName(o.Agent)
 	return p
 }

@@ -23,6 +23,7 @@ type session struct {
 	bound      bool // and named: its inbox can be asked
 	everBound  bool // on this connection or one before
 	spoke      bool // the user, unheard by the daemon: its budget is to be restored
+	said       bool // on stderr
 	lost       bool // taken over, refused or closed: quiet from now on
 	waiting    bool // a register or bind is under way
 	calls      []*call

@@ -1,7 +1,6 @@
 package acp
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -20,17 +19,43 @@ const (
 
 // clients is what "auto" means for an editor: how each shows updates that come
 // outside a turn, as measured in November 2026 (ACP.md §4). name is the
-// beginning of its clientInfo.name, in lower case. JetBrains has no row: how its
-// IDEs show such updates was not measured and their client's source is not
-// published, so they get what an unknown client gets.
+// beginning of its clientInfo.name, in lower case. Above each row stands where
+// its source says so.
+//
+// JetBrains has no row: its client is not published. It calls itself
+// "JetBrains.IntelliJ IDEA" (agentclientprotocol/registry#30). That a chunk which
+// came with the answer to session/new was not shown (BrokkAi/brokk-app#3489)
+// says nothing of one that comes after a turn, so it gets what an unknown client gets.
 var clients = []struct{ name, show, why string }{
+	// zed-industries/zed crates/agent_servers/src/acp.rs: client_info is "zed";
+	// crates/acp_thread/src/acp_thread.rs, handle_session_update: user and agent
+	// chunks are pushed whether or not a turn runs.
 	{"zed", showUser, "renders updates outside a turn"},
+	// batrachianai/toad src/toad/__init__.py: NAME is "toad";
+	// src/toad/acp/agent.py, rpc_session_update: posts each update as it comes.
 	{"toad", showUser, "renders updates outside a turn"},
+	// marimo-team/use-acp src/hooks/use-acp-client.ts: each update is added to the
+	// list that is shown. marimo's frontend/src/components/chat/acp/agent-panel.tsx
+	// sends no clientInfo yet: until it does it counts as unknown.
 	{"marimo", showUser, "renders updates outside a turn"},
+	// yetone/avante.nvim lua/avante/libs/acp_client.lua: clientInfo is
+	// "avante.nvim" (none in older ones); _handle_session_update looks at no turn.
 	{"avante", showUser, "renders updates outside a turn"},
+	// RAIT-09/obsidian-agent-client src/acp/acp-client.ts: clientInfo is
+	// "obsidian-agent-client"; src/acp/acp-handler.ts, sessionUpdate: user and
+	// agent chunks go to the listeners whether or not a prompt runs.
 	{"obsidian", showUser, "renders updates outside a turn"},
+	// olimorris/codecompanion.nvim lua/codecompanion/adapters/acp/*.lua: clientInfo
+	// is "CodeCompanion.nvim"; lua/codecompanion/acp/init.lua,
+	// handle_incoming_request_or_notification: chunks, cards and requests for
+	// permission only `if s._active_prompt`.
 	{"codecompanion", showOff, "drops updates outside a turn, and leaves permission requests of it unanswered"},
+	// openclaw/acpx src/acp/client.ts: clientInfo is "acpx" (but "windsurf" for
+	// Devin); the handlers of updates are cleared after each prompt.
 	{"acpx", showOff, "drops updates between prompts"},
+	// xenodium/agent-shell agent-shell.el: client-info is "agent-shell"; its
+	// agent-shell--on-notification puts chunks outside a turn above the prompt (up to
+	// 0.57 it dropped them, #441), but a user's chunk looks like a prompt sent.
 	{"agent-shell", showAgent, "may be disturbed by a user_message_chunk"},
 }
 
@@ -141,46 +166,6 @@ func (p *proxy) ignores() bool {
 		}
 	}
 	return false
-}
-
-// sayOnce says on stderr, once, what the proxy does.
-func (p *proxy) sayOnce(s *session) {
-	if p.said {
-		return
-	}
-	p.said = true
-	p.background.start(func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, callTime)
-		defer cancel()
-		var got rpc.MountListResult
-		err := p.daemon.Call(ctx, rpc.MethodMountList, rpc.Empty{}, &got)
-		p.post(func() { p.say(s, err != nil || served(p.o.Scope, got.Mounts)) })
-	})
-}
-
-// say is the line of [proxy.sayOnce]; has: some mount serves the preset.
-func (p *proxy) say(s *session, has bool) {
-	agent := strings.TrimSpace(p.agentName + " " + p.agentVersion)
-	what := "background tasks"
-	if !has {
-		what = "no mount serves this preset, so no background tasks"
-	}
-	p.logf("%s for %s (ACP v%d), preset %s, session %s, daemon %s", what, agent, p.version, p.o.Scope, s.id, p.link.peer.Version)
-	if p.ignores() {
-		p.logf("%s ignores mcpServers, so its sessions have no task tools", p.agentName)
-	}
-}
-
-// served reports whether a mount serves a scope: the nearest one counts.
-func served(at string, mounts []rpc.MountInfo) bool {
-	nearest, enabled := "", false
-	for _, m := range mounts {
-		within := m.Scope == "/" || at == m.Scope || strings.HasPrefix(at, m.Scope+"/")
-		if within && len(m.Scope) > len(nearest) {
-			nearest, enabled = m.Scope, m.Enabled
-		}
-	}
-	return enabled
 }
 
 // replayed cuts our frame out of what an agent shows as the user's words: in a

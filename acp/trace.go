@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"io"
 	"time"
+
+	"sidetask/acp/internal/wire"
 )
 
 // Directions of a traced line.
@@ -28,19 +30,22 @@ const traceLimit = 64 << 10
 
 // tracer writes each line as a JSON object with its time. Secrets are masked, as
 // far as they can be known: see masked. Of what is no message only the size is
-// written. It belongs to the loop; a nil one writes nothing.
+// written. It ends with the first that cannot be written. It belongs to the loop;
+// a nil one writes nothing.
 type tracer struct {
-	out     *json.Encoder
+	out     *json.Encoder // nil when it has ended
+	gaps    *wire.Gaps
+	failed  func(error)
 	secrets [][]byte
 }
 
-func newTracer(w io.Writer) *tracer {
+func newTracer(w io.Writer, gaps *wire.Gaps, failed func(error)) *tracer {
 	if w == nil {
 		return nil
 	}
 	out := json.NewEncoder(w)
 	out.SetEscapeHTML(false)
-	return &tracer{out: out}
+	return &tracer{out: out, gaps: gaps, failed: failed}
 }
 
 type traced struct {
@@ -63,19 +68,37 @@ func (t *tracer) line(dir, mark string, line []byte) {
 	if t == nil {
 		return
 	}
+	t.write(dir, mark, line, t.gaps.Size(line))
+}
+
+// streamed writes one line that was passed on in pieces, by its short form.
+func (t *tracer) streamed(dir, mark string, short []byte, size int) {
+	if t != nil {
+		t.write(dir, mark, short, size)
+	}
+}
+
+// write writes what is at hand of a line of that size.
+func (t *tracer) write(dir, mark string, line []byte, size int) {
+	if t.out == nil {
+		return
+	}
 	rec := traced{At: time.Now().Format(time.RFC3339Nano), Dir: dir, Mark: mark}
 	shown, ok := masked(line)
-	if !ok {
-		rec.Size = len(line)
+	if !ok || size != len(line) {
+		rec.Size = size
 	}
 	shown = bytes.TrimRight(shown, "\r\n")
 	for _, s := range t.secrets {
 		shown = bytes.ReplaceAll(shown, s, []byte("***"))
 	}
 	if len(shown) > traceLimit {
-		rec.Size = len(shown)
+		rec.Size = size
 		shown = shown[:traceLimit]
 	}
 	rec.Line = string(bytes.ToValidUTF8(shown, []byte("\ufffd")))
-	_ = t.out.Encode(rec)
+	if err := t.out.Encode(rec); err != nil {
+		t.out = nil
+		t.failed(err)
+	}
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -58,12 +60,13 @@ func (p *program) acp(ctx context.Context, f acpFlags, agent []string) error {
 		Env: os.Environ(), Connect: acp.Over(o),
 	}
 	if f.trace != "" {
-		file, err := os.OpenFile(f.trace, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-		if err != nil {
-			return fail("give a file that can be written", "open the trace: %w", err)
+		file, err := openTrace(f.trace)
+		if err != nil { // an editor would have no agent for want of it
+			p.say("acp: no trace, the chat goes on without: %v", err)
+		} else {
+			defer func() { _ = file.Close() }()
+			options.Trace = file
 		}
-		defer func() { _ = file.Close() }()
-		options.Trace = file
 	}
 	status, err := acp.Run(ctx, options)
 	if err != nil {
@@ -76,4 +79,21 @@ func (p *program) acp(ctx context.Context, f acpFlags, agent []string) error {
 		return exit(status)
 	}
 	return nil
+}
+
+// openTrace opens a trace for nobody else to read, be it an older one that others
+// could. One that nobody reads must not hold up the start.
+func openTrace(name string) (*os.File, error) {
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NONBLOCK, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && info.Mode().IsRegular() {
+		err = file.Chmod(0o600)
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
 }

@@ -49,6 +49,9 @@ type (
 		Ref   Ref
 		Slash bool
 	}
+	// Passing is the editor's session/prompt that is too long to wait here: it goes
+	// to the agent now, whatever the machine says; see [Machine.Occupied].
+	Passing struct{ Ref Ref }
 	// Other is any other message of the editor for this session, but cancel and answers.
 	Other struct{ Ref Ref }
 	// Answered: the agent answered the editor's prompt.
@@ -97,6 +100,7 @@ type (
 func (Ready) event()         {}
 func (Bell) event()          {}
 func (Prompt) event()        {}
+func (Passing) event()       {}
 func (Other) event()         {}
 func (Answered) event()      {}
 func (OwnAnswered) event()   {}

@@ -21,6 +21,7 @@ func (w *world) happenings() map[string]func(*rapid.T) {
 	all := map[string]func(*rapid.T){
 		"ready":      func(*rapid.T) { w.ready = true; w.step(Ready{}) },
 		"prompt":     func(t *rapid.T) { w.prompt(rapid.IntRange(0, 4).Draw(t, "slash") == 0) },
+		"passing":    func(t *rapid.T) { seldom(t, 2); need(t, !w.m.Occupied()); w.passing() },
 		"other":      func(*rapid.T) { w.other() },
 		"notice":     func(*rapid.T) { w.daemon.notice() },
 		"idle":       func(*rapid.T) { w.step(AgentIdle{}) },
@@ -107,6 +108,25 @@ func (w *world) prompt(slash bool) {
 	w.prompts[w.lastRef], w.isPrompt[w.lastRef], w.slash[w.lastRef] = "sent", true, slash
 	w.order = append(w.order, w.lastRef)
 	w.step(Prompt{Ref: w.lastRef, Slash: slash})
+}
+
+// passing is a prompt that is too long to wait: it goes behind all that waited.
+func (w *world) passing() {
+	w.lastRef++
+	w.prompts[w.lastRef], w.isPrompt[w.lastRef] = "sent", true
+	w.step(Passing{w.lastRef})
+	switch rest := len(w.atAgent) == 0 && len(w.ownAt) == 0; {
+	case len(w.order) > 0 && len(w.ownAt) == 0 && !w.inTurn:
+		w.fatalf("prompt %d overtakes %v", w.lastRef, w.order)
+	case len(w.ownAt) > 0 && !w.givenUp:
+		w.fatalf("prompt %d goes out beside ours", w.lastRef)
+	case !w.v2 && !w.gone && rest && !w.asked:
+		w.fatalf("the user spoke, and the budget is not restored")
+	case rest:
+		w.asked = false
+	}
+	w.drains, w.works = 0, false
+	w.atAgent[w.lastRef] = true
 }
 
 func (w *world) other() {

@@ -142,6 +142,8 @@ func (m *Machine) take(e Event) {
 		m.bell()
 	case Prompt:
 		m.prompt(e)
+	case Passing:
+		m.passing(e.Ref)
 	case Other:
 		m.other(e.Ref)
 	case Answered:

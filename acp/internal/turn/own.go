@@ -31,12 +31,18 @@ func (m *Machine) ownAnswered(a OwnAnswered) {
 	}
 	o := m.own
 	m.own = nil
-	m.do(SetTimer{Timer: Unanswered})
+	if !m.set.V2 || a.Result == Failed { // else its turn goes on
+		m.do(SetTimer{Timer: Unanswered})
+	}
 	if m.state == cancelling {
 		m.conclude(&o.delivery, a.Result)
 		m.relayHeld(true)
 		m.acceptedOwn(a.Result)
 		m.converge()
+		return
+	}
+	if len(m.open) > 0 {
+		m.beside(o, a.Result)
 		return
 	}
 	if a.Result == Failed {
@@ -55,6 +61,15 @@ func (m *Machine) ownAnswered(a OwnAnswered) {
 		m.rest()
 		m.next()
 	}
+}
+
+// beside ends a prompt of ours while one of the editor's is at the agent, too:
+// it was so long that it had gone before it was known for one.
+func (m *Machine) beside(o *own, r Result) {
+	m.conclude(&o.delivery, r)
+	m.relayHeld(r == Cancelled)
+	m.acceptedOwn(r)
+	m.state = user
 }
 
 // refused backs off, or gives the notices back after too many refusals. A drain's

@@ -22,6 +22,31 @@ func (m *Machine) prompt(p Prompt) {
 	}
 }
 
+// Occupied reports whether a prompt of the editor would wait here now: ours is at
+// the agent, or others wait.
+func (m *Machine) Occupied() bool {
+	return m.own != nil || m.state != idle && !m.ending() && len(m.queue) > 0
+}
+
+// passing takes a prompt of the editor that does not wait. What waits for a claim
+// goes before it; what the claim still brings is given back, and rings again.
+func (m *Machine) passing(ref Ref) {
+	told := false
+	if m.claim != nil {
+		told = m.claim.reason == ForUser
+		m.late[m.claim.id] = false
+		m.claim = nil
+		m.do(SetTimer{Timer: Patience})
+		if m.state != idle {
+			m.rest()
+		}
+	}
+	if m.state == idle {
+		m.release(told)
+	}
+	m.open[ref] = &delivery{quiet: m.quiet}
+}
+
 // other takes any other message of the session: it keeps its place behind a
 // prompt that waits.
 func (m *Machine) other(ref Ref) {

@@ -145,7 +145,7 @@ func (w *world) look(e Event) {
 		w.works = w.works && e.Timer != Quiet
 	case Claimed:
 		w.ending = w.ending && e.ID != w.endClaim
-	case Prompt, Cancel, CancelRequest, Gone, AgentGone:
+	case Prompt, Passing, Cancel, CancelRequest, Gone, AgentGone:
 		w.ending = false
 	case Activity:
 		w.works = w.works || !w.v2 && len(w.atAgent) == 0 && len(w.ownAt) == 0

@@ -39,6 +39,19 @@ func (g *Gaps) Expand(line []byte) []Piece {
 	return out
 }
 
+// In reports whether a line is a digest.
+func (g *Gaps) In(line []byte) bool { return !g.None() && g.Size(line) != len(line) }
+
+// Whole gives the line that a digest stands for in one piece, and forgets its gaps.
+func (g *Gaps) Whole(line []byte) []byte {
+	out := make([]byte, 0, g.Size(line))
+	for _, p := range g.Expand(line) {
+		out = append(out, p.Bytes...)
+		Recycle(p)
+	}
+	return out
+}
+
 // Forget drops the gaps of a line that goes nowhere.
 func (g *Gaps) Forget(line []byte) {
 	if !g.None() {
