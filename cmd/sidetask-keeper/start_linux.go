@@ -26,6 +26,7 @@ type keeper struct {
 	order   *spool.Writer // marks; nil unless the streams are kept apart
 	rest    []byte        // of a mark of which a full disk took only a part
 	buf     []byte        // of all reads; see buffer
+	copied  int64         // bytes since the last tidy
 	input   *input        // nil: /dev/null
 	control *control
 	record  *record

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/binary"
+	"runtime/debug"
 	"time"
 
 	"sidetask/spool"
@@ -18,6 +19,8 @@ const (
 	// grants one user 64 MiB of pipes altogether.
 	pipeBytes = 1 << 20
 	usualPipe = 64 << 10
+	// tidyBytes of output leave half a megabyte of garbage behind.
+	tidyBytes = 256 << 20
 	retryFull = 250 * time.Millisecond // a disk that is full is tried again
 	giveUp    = 10 * time.Second       // after which an ended command's output is dropped, and counted
 	// A stream of which much came within a short time is not listened to for a
@@ -79,8 +82,19 @@ func (k *keeper) copy(s *stream, limit int64) int64 {
 	if total > 0 {
 		k.marks()
 		s.pace(total)
+		k.tidy(total)
 	}
 	return total
+}
+
+// tidy gives back what the copying of so many bytes has left behind, now and
+// then. Nothing else does: the collector runs only under pressure (GOGC=off), and
+// memory that was used once would stay with a command that is silent afterwards.
+func (k *keeper) tidy(n int64) {
+	if k.copied += n; k.copied >= tidyBytes {
+		k.copied = 0
+		debug.FreeOSMemory()
+	}
 }
 
 // pace decides whether the stream may gather for a moment.
