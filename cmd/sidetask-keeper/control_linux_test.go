@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"sidetask/process/wire"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -16,7 +18,7 @@ import (
 func TestControl(t *testing.T) {
 	s, j := start(t), newJob(t, "cat; sleep 1000")
 	j.Stdin = true
-	s.send(t, j, frame(t, j))
+	s.send(t, j, wire.Frame(j))
 	s.report(t)
 	dial := func() net.Conn {
 		c, err := net.Dial("unix", j.Control)
@@ -43,12 +45,12 @@ func TestControl(t *testing.T) {
 	half := dial()
 	_, _ = half.Write([]byte(`op="sta`))
 	for line, want := range map[string]string{
-		`op="status"`:                          `processes=2`,
-		`op="dance" later="field"`:             `does not know`,
-		`no request`:                           `closed`,
-		`op="resize" cols=1 rows=1`:            `no terminal`,
-		`op="write" data="hi\n"`:               `written=3`,
-		strings.Repeat("x", 2*maxRequest+1000): `closed`,
+		`op="status"`:                               `processes=2`,
+		`op="dance" later="field"`:                  `does not know`,
+		`no request`:                                `closed`,
+		`op="resize" cols=1 rows=1`:                 `no terminal`,
+		`op="write" data="hi\n"`:                    `written=3`,
+		strings.Repeat("x", 2*wire.MaxRequest+1000): `closed`,
 	} {
 		c := dial()
 		if got := ask(c, line); !strings.Contains(got, want) {
@@ -66,7 +68,7 @@ func TestControl(t *testing.T) {
 		t.Errorf("stop: %q", got)
 	}
 	s.ends(t)
-	if e := j.record(t); e.Signal != int(unix.SIGTERM) || e.Cause != causeStop {
+	if e := recordOf(t, j); e.Signal != int(unix.SIGTERM) || e.Cause != wire.CauseStop {
 		t.Errorf("record %+v", e)
 	}
 }
@@ -75,7 +77,7 @@ func TestControl(t *testing.T) {
 // at SIGTERM.
 func TestHangup(t *testing.T) {
 	s, j := start(t), newJob(t, "echo ready; sleep 1000")
-	s.send(t, j, frame(t, j))
+	s.send(t, j, wire.Frame(j))
 	s.report(t)
 	for _, signal := range []unix.Signal{unix.SIGHUP, unix.SIGHUP, unix.SIGXFSZ} {
 		if err := unix.Kill(s.Process.Pid, signal); err != nil {
@@ -97,7 +99,7 @@ func TestHangup(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.ends(t)
-	if e := j.record(t); e.Signal != int(unix.SIGTERM) || e.Cause != causeStop {
+	if e := recordOf(t, j); e.Signal != int(unix.SIGTERM) || e.Cause != wire.CauseStop {
 		t.Errorf("record %+v", e)
 	}
 }

@@ -8,8 +8,10 @@
 // it one job there, with the task's locked file; a spare keeper waits for its
 // job and ends when the daemon's end closes. People do not start it.
 //
-// It knows nothing of owners, statuses or text. Standard library and
-// golang.org/x/sys only: there is one such process per command.
+// It knows nothing of owners, statuses or text. Standard library,
+// golang.org/x/sys, spool and process/wire only: there is one such process per
+// command. (ARCHITECTURE's table has spool alone; but then all that it says to a
+// daemon would be written down twice.)
 //
 // # Its size
 //
@@ -21,7 +23,7 @@
 //
 //   - a second toolchain (musl, to link statically) for each platform: no
 //     `go install` any more, and a binary to build and ship for each;
-//   - package spool and wire.go once more in C, held to the ones here by tests;
+//   - packages spool and process/wire once more in C, held to the ones here by tests;
 //   - a parser of jobs and requests, and a walk of /proc, without bounds checks, in
 //     the one program whose death loses a command's true end.
 //
