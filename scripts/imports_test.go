@@ -39,7 +39,7 @@ var rooms = map[string][]string{
 		"wakeup", "tools", "rpc/server",
 	},
 
-	"rpc/client": {"rpc", "paths"},
+	"rpc/client": {"rpc", "paths", "process/wire"}, // the last beyond the table: it may have to ask a keeper
 	"acp":        {"rpc", "rpc/client", "render"},
 	"mcp":        {"rpc", "rpc/client", "render"},
 

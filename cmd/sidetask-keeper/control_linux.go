@@ -36,7 +36,7 @@ func listen(path string) (*control, error) {
 	}
 	_ = os.Remove(path)
 	if err = unix.Bind(fd, &unix.SockaddrUnix{Name: path}); err == nil {
-		err = unix.Listen(fd, maxConns)
+		err = unix.Listen(fd, unix.SOMAXCONN)
 	}
 	if err != nil {
 		_ = unix.Close(fd)
@@ -139,6 +139,8 @@ func (k *keeper) serve(c *conn, r wire.Request) {
 		k.push(&write{from: c, data: r.Data, eof: true})
 	case wire.OpResize:
 		c.reply(k.resize(r.Cols, r.Rows))
+	case wire.OpBeside:
+		beside(c, r)
 	default:
 		c.reply(wire.Answer{Error: fmt.Sprintf("this keeper does not know %q", r.Op)})
 	}

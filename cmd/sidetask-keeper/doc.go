@@ -2,7 +2,8 @@
 // (ARCHITECTURE, decisions 1 and 3). It is the command's parent and the
 // subreaper of everything below, copies its output into bounded segment files,
 // enforces time limit and grace, records the exit, and ends the whole tree when
-// asked. It needs no daemon for that, and outlives it.
+// asked. It needs no daemon for that, and outlives it. Where the command needs one
+// that has crashed, the keeper starts it, outside of that tree.
 //
 // The daemon starts it with one end of a socket pair as descriptor 3 and sends
 // it one job there, with the task's locked file; a spare keeper waits for its

@@ -1,6 +1,7 @@
 // Package wire is what a daemon and a keeper say to each other, and what a
 // keeper leaves on disk: the messages and records, and the one line as which
-// each is written. Both ends import it.
+// each is written. Both ends import it, and the client that asks the keeper of
+// the task in which it runs.
 //
 // It knows the standard library only, since there is a keeper for each command,
 // and holds no behaviour but the encoding: it opens no socket and no file, and

@@ -13,6 +13,10 @@ const (
 	OpEOF    = "eof"    // end of stdin
 	OpResize = "resize" // of the terminal
 	OpStatus = "status"
+	// OpBeside starts a program in "/", in a session of its own and outside of the
+	// task's tree, and has an answer only if it cannot: else the connection is the
+	// program's descriptor 3, and what comes on it the program says.
+	OpBeside = "beside"
 )
 
 // Request is what is asked of a keeper.
@@ -22,6 +26,9 @@ type Request struct {
 	Data    []byte
 	Cols    int
 	Rows    int
+	Path    string // of a program, with all of its arguments and variables
+	Argv    []string
+	Env     []string
 }
 
 func (r *Request) fields() []field {
@@ -31,6 +38,9 @@ func (r *Request) fields() []field {
 		{"data", &r.Data},
 		{"cols", &r.Cols},
 		{"rows", &r.Rows},
+		{"path", &r.Path},
+		{"argv", &r.Argv},
+		{"env", &r.Env},
 	}
 }
 
