@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 
+	"sidetask/process/wire"
 	"sidetask/registry"
 	"sidetask/spool"
 )
@@ -47,10 +48,10 @@ func (p *Producer) readApart(row registry.Row, req registry.ReadRequest) (regist
 	}
 	raw := !p.settings().CleanOutput
 	out, errs := newCleaner(req.Keep, raw), newCleaner(req.Keep, raw)
-	if err := out.feed(filepath.Join(p.dir(row), outDir), before.out-at.heldOut, after.out); err != nil {
+	if err := out.feed(filepath.Join(p.dir(row), wire.OutDir), before.out-at.heldOut, after.out); err != nil {
 		return registry.Reading{}, err
 	}
-	if err := errs.feed(filepath.Join(p.dir(row), errDir), before.err-at.heldErr, after.err); err != nil {
+	if err := errs.feed(filepath.Join(p.dir(row), wire.ErrDir), before.err-at.heldErr, after.err); err != nil {
 		return registry.Reading{}, err
 	}
 	text, leftOut := out.finish(req.Ended)
@@ -72,7 +73,7 @@ func (p *Producer) readApart(row registry.Row, req registry.ReadRequest) (regist
 
 // between gives how far the streams were at a mark's predecessor, and are now.
 func (p *Producer) between(row registry.Row, number int64) (before, after mark, next int64, err error) {
-	dir := filepath.Join(p.dir(row), orderDir)
+	dir := filepath.Join(p.dir(row), wire.OrderDir)
 	size, err := spool.Size(dir)
 	if err != nil {
 		return before, after, 0, err
@@ -129,10 +130,10 @@ func (p *Producer) matchApart(ctx context.Context, row registry.Row, from int64,
 	defer cancel()
 	second := make(chan error, 1)
 	go func() {
-		second <- p.match(ctx, row, filepath.Join(p.dir(row), errDir), before.err-at.heldErr, until)
+		second <- p.match(ctx, row, filepath.Join(p.dir(row), wire.ErrDir), before.err-at.heldErr, until)
 		cancel()
 	}()
-	err = p.match(ctx, row, filepath.Join(p.dir(row), outDir), before.out-at.heldOut, until)
+	err = p.match(ctx, row, filepath.Join(p.dir(row), wire.OutDir), before.out-at.heldOut, until)
 	cancel()
 	if secondErr := <-second; secondErr == nil {
 		return nil

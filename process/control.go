@@ -9,6 +9,7 @@ import (
 	"net"
 	"time"
 
+	"sidetask/process/wire"
 	"sidetask/registry"
 )
 
@@ -17,8 +18,8 @@ const askTimeout = time.Second
 
 // ask puts one request to the task's keeper, adopted or not. It may take as long
 // as ctx lets it.
-func (p *Producer) ask(ctx context.Context, row registry.Row, r request) (answer, error) {
-	var a answer
+func (p *Producer) ask(ctx context.Context, row registry.Row, r wire.Request) (wire.Answer, error) {
+	var a wire.Answer
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", p.control(row))
 	if err != nil {
@@ -27,14 +28,14 @@ func (p *Producer) ask(ctx context.Context, row registry.Row, r request) (answer
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })
 	defer stop()
-	if _, err := conn.Write(encode(r.fields())); err != nil {
+	if _, err := conn.Write(wire.Encode(&r)); err != nil {
 		return a, asked(ctx, err)
 	}
-	line, err := bufio.NewReader(io.LimitReader(conn, maxAnswer)).ReadBytes('\n')
+	line, err := bufio.NewReader(io.LimitReader(conn, wire.MaxAnswer)).ReadBytes('\n')
 	if err != nil {
 		return a, asked(ctx, err)
 	}
-	if err := decode(line, a.fields()); err != nil {
+	if err := wire.Decode(line, &a); err != nil {
 		return a, fmt.Errorf("the keeper's answer: %w", err)
 	}
 	if a.Error != "" {
@@ -80,7 +81,7 @@ func (p *Producer) stopTree(ctx context.Context, row registry.Row) (int, error) 
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	grace := p.settings().StopGraceMs
-	a, err := p.ask(ctx, row, request{Op: opStop, GraceMs: &grace})
+	a, err := p.ask(ctx, row, wire.Request{Op: wire.OpStop, GraceMs: &grace})
 	if err == nil {
 		return a.Processes, nil
 	}
@@ -119,7 +120,7 @@ func (p *Producer) Write(ctx context.Context, row registry.Row, req registry.Wri
 		return 0, invalid("the command takes no input: start it with stdin or pty")
 	}
 	if req.Cols > 0 && req.Rows > 0 {
-		if _, err := p.ask(ctx, row, request{Op: opResize, Cols: req.Cols, Rows: req.Rows}); err != nil {
+		if _, err := p.ask(ctx, row, wire.Request{Op: wire.OpResize, Cols: req.Cols, Rows: req.Rows}); err != nil {
 			return 0, err
 		}
 	}
@@ -127,14 +128,14 @@ func (p *Producer) Write(ctx context.Context, row registry.Row, req registry.Wri
 	for data := req.Data; len(data) > 0; {
 		piece := data[:min(len(data), maxInput)]
 		data = data[len(piece):]
-		a, err := p.ask(ctx, row, request{Op: opWrite, Data: piece})
+		a, err := p.ask(ctx, row, wire.Request{Op: wire.OpWrite, Data: piece})
 		written += a.Written
 		if err != nil {
 			return written, err
 		}
 	}
 	if req.EOF {
-		if _, err := p.ask(ctx, row, request{Op: opEOF}); err != nil {
+		if _, err := p.ask(ctx, row, wire.Request{Op: wire.OpEOF}); err != nil {
 			return written, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"sidetask/process/wire"
 	"sidetask/registry"
 )
 
@@ -77,7 +78,7 @@ func (p *Producer) settleKept(row registry.Row) error {
 
 // settle hands the outcome to the registry, unless another goroutine was first,
 // and puts the record away: from then on it is only told of.
-func (p *Producer) settle(row registry.Row, e exit) {
+func (p *Producer) settle(row registry.Row, e wire.Exit) {
 	p.mu.Lock()
 	k, live := p.kept[row]
 	done := live && k.ended
@@ -88,7 +89,7 @@ func (p *Producer) settle(row registry.Row, e exit) {
 	if done {
 		return
 	}
-	p.registry.Settle(row, e.outcome())
+	p.registry.Settle(row, outcome(e))
 	if err := os.Rename(p.record(row), p.oldRecord(row)); err != nil && !os.IsNotExist(err) {
 		p.log.Warn("cannot put an exit record away", "row", row, "error", err)
 	}
@@ -129,22 +130,22 @@ func (p *Producer) keeperEnded(row registry.Row) {
 
 // readRecord reads an exit record; an incomplete one counts as none. It fails
 // where it cannot be known just now whether there is one: no descriptor is left.
-func readRecord(path string) (e exit, ok bool, err error) {
+func readRecord(path string) (e wire.Exit, ok bool, err error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM) {
-		return exit{}, false, err
+		return wire.Exit{}, false, err
 	}
 	if err != nil {
-		return exit{}, false, nil
+		return wire.Exit{}, false, nil
 	}
-	if decode(text, e.fields()) != nil || e.Format < 1 || e.Format > format {
-		return exit{}, false, nil
+	if wire.Decode(text, &e) != nil || e.Format < 1 || e.Format > wire.Format {
+		return wire.Exit{}, false, nil
 	}
 	return e, true, nil
 }
 
 // outcome says how the command ended (T191 with sidetask's changes, T192).
-func (e exit) outcome() registry.Outcome {
+func outcome(e wire.Exit) registry.Outcome {
 	o := registry.Outcome{Status: registry.Completed, EndedAt: e.EndedAt, RanMs: e.RanMs}
 	var detail string
 	switch {
@@ -162,13 +163,13 @@ func (e exit) outcome() registry.Outcome {
 		code := e.Code
 		o.ExitCode, detail = &code, fmt.Sprintf("exit code: %d", e.Code)
 	}
-	if e.exceeded() {
+	if exceeded(e) {
 		o.Status, detail = registry.Failed, "out of memory"
 	}
 	switch e.Cause {
-	case causeStop:
+	case wire.CauseStop:
 		o.Status = registry.Killed
-	case causeTimeout:
+	case wire.CauseTimeout:
 		o.Status, detail = registry.Killed, fmt.Sprintf("timed out after %d ms", e.TimeoutMs)
 	}
 	if e.Dropped > 0 {

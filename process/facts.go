@@ -7,12 +7,13 @@ import (
 	"sync"
 	"time"
 
+	"sidetask/process/wire"
 	"sidetask/registry"
 	"sidetask/spool"
 )
 
 // streams are the spools that a task may have.
-var streams = []string{outDir, errDir, orderDir}
+var streams = []string{wire.OutDir, wire.ErrDir, wire.OrderDir}
 
 // waitingHint is the passing detail of a command that waits for its user.
 const waitingHint = "waiting for input"
@@ -49,7 +50,7 @@ func (p *Producer) Facts(rows ...registry.Row) []registry.Facts {
 			}
 		}
 	}
-	p.askEach(rows, ask, func(i int, a answer) {
+	p.askEach(rows, ask, func(i int, a wire.Answer) {
 		if all[i].Leftovers > 0 {
 			all[i].Leftovers = a.Processes
 		} else if a.Waiting {
@@ -61,7 +62,7 @@ func (p *Producer) Facts(rows ...registry.Row) []registry.Facts {
 
 // askEach asks the keepers of some of the rows how they are, and tells of each
 // that answers in time.
-func (p *Producer) askEach(rows []registry.Row, which []int, tell func(i int, a answer)) {
+func (p *Producer) askEach(rows []registry.Row, which []int, tell func(i int, a wire.Answer)) {
 	ctx, cancel := context.WithTimeout(p.life, factsTimeout)
 	defer cancel()
 	var asking sync.WaitGroup
@@ -70,7 +71,7 @@ func (p *Producer) askEach(rows []registry.Row, which []int, tell func(i int, a 
 		slots <- struct{}{} // given back at the latest when ctx ends
 		asking.Go(func() {
 			defer func() { <-slots }()
-			if a, err := p.ask(ctx, rows[i], request{Op: opStatus}); err == nil {
+			if a, err := p.ask(ctx, rows[i], wire.Request{Op: wire.OpStatus}); err == nil {
 				tell(i, a)
 			}
 		})
@@ -134,7 +135,7 @@ func (p *Producer) sizes(row registry.Row) (f registry.Facts) {
 		// What cannot be read is told as nothing: this is for display.
 		disk, size, _ := spool.Measure(filepath.Join(p.dir(row), s))
 		f.Disk += disk
-		if s != orderDir {
+		if s != wire.OrderDir {
 			f.Bytes += size
 		}
 	}

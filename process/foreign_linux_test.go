@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"sidetask/process/wire"
 	"sidetask/registry"
 
 	"golang.org/x/sys/unix"
@@ -44,14 +45,14 @@ func unharmed(t *testing.T, pid int) {
 func TestForeignKeeper(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		forge   func(*alive)
+		forge   func(*wire.Alive)
 		locked  bool
 		outcome string
 	}{
-		{"another start time", func(a *alive) { a.Start++ }, false, "neither its keeper nor a record of its end is there"},
-		{"another start time, and the lock is held", func(a *alive) { a.Start++ }, true, "its keeper ended"},
-		{"another boot", func(a *alive) { a.Boot = "another" }, false, "the machine was restarted"},
-		{"another boot, and the lock is held", func(a *alive) { a.Boot = "another" }, true, "its keeper ended"},
+		{"another start time", func(a *wire.Alive) { a.Start++ }, false, "neither its keeper nor a record of its end is there"},
+		{"another start time, and the lock is held", func(a *wire.Alive) { a.Start++ }, true, "its keeper ended"},
+		{"another boot", func(a *wire.Alive) { a.Boot = "another" }, false, "the machine was restarted"},
+		{"another boot, and the lock is held", func(a *wire.Alive) { a.Boot = "another" }, true, "its keeper ended"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
@@ -85,18 +86,18 @@ func TestForeignKeeper(t *testing.T) {
 }
 
 // signature reads the signature of a keeper while no daemon runs.
-func (w *world) signature(row registry.Row) (alive, error) {
+func (w *world) signature(row registry.Row) (wire.Alive, error) {
 	return (&Producer{paths: w.paths}).signed(row)
 }
 
 // forge replaces a keeper's signature; locked: somebody holds its lock until the
 // test has ended.
-func (w *world) forge(row registry.Row, a alive, locked bool) {
+func (w *world) forge(row registry.Row, a wire.Alive, locked bool) {
 	w.Helper()
 	path := (&Producer{paths: w.paths}).lockFile(row)
 	err := os.Remove(path)
 	if err == nil {
-		err = os.WriteFile(path, encode(a.fields()), 0o600)
+		err = os.WriteFile(path, wire.Encode(&a), 0o600)
 	}
 	if err != nil {
 		w.Fatal(err)
@@ -129,12 +130,12 @@ func TestSweepNeedsThisBoot(t *testing.T) {
 	}
 	touch(t, w.p.dir(row), filepath.Base(w.p.lockFile(row)))
 	for _, c := range []struct {
-		a     alive
+		a     wire.Alive
 		swept int
 	}{
-		{alive{Format: format, Start: start, Boot: "another"}, 0},
-		{alive{Format: format, Start: start + 1, Boot: bootID()}, 0}, // it is older than the keeper
-		{alive{Format: format, Start: start, Boot: bootID()}, 1},
+		{wire.Alive{Format: wire.Format, Start: start, Boot: "another"}, 0},
+		{wire.Alive{Format: wire.Format, Start: start + 1, Boot: bootID()}, 0}, // it is older than the keeper
+		{wire.Alive{Format: wire.Format, Start: start, Boot: bootID()}, 1},
 	} {
 		w.forge(row, c.a, false)
 		if c.swept == 0 {
@@ -203,7 +204,7 @@ func TestFeedback(t *testing.T) {
 	w := newWorld(t)
 	w.settings.SpoolBytes, w.settings.KeepHeadBytes = 1<<20, 64<<10
 	folder := w.paths.Tasks()
-	task := w.start("echo begin; for i in 1 2 3 4 5 6 7 8 9 10; do cat " + folder + "/$SIDETASK_TASK/" + outDir + "/* | head -c 2000000; done; echo over; sleep 1000")
+	task := w.start("echo begin; for i in 1 2 3 4 5 6 7 8 9 10; do cat " + folder + "/$SIDETASK_TASK/" + wire.OutDir + "/* | head -c 2000000; done; echo over; sleep 1000")
 	w.until(task, "over\n")
 	if facts := w.registry.Facts(task); facts.Disk > 1<<20 || facts.Bytes < 100 {
 		t.Errorf("%d bytes on disk of %d", facts.Disk, facts.Bytes)

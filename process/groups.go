@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"sidetask/process/wire"
 	"sidetask/registry"
 )
 
@@ -54,6 +55,6 @@ func groupCPU(dir string) (int64, bool) {
 
 // exceeded says whether the command ended because of its memory limit: something
 // of it was killed for that, and it did not end well.
-func (e exit) exceeded() bool {
+func exceeded(e wire.Exit) bool {
 	return e.OutOfMemory && e.Cause == "" && (e.Code != 0 || e.Signal != 0)
 }

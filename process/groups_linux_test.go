@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"sidetask/process/wire"
 	"sidetask/registry"
 )
 
@@ -111,18 +112,18 @@ func TestGroup(t *testing.T) {
 // survived is not, nor one that had another cause.
 func TestOutOfMemory(t *testing.T) {
 	for _, c := range []struct {
-		e      exit
+		e      wire.Exit
 		status registry.Status
 		detail string
 	}{
-		{exit{Signal: 9, OutOfMemory: true}, registry.Failed, "out of memory"},
-		{exit{Code: 137, OutOfMemory: true, MemoryPeak: 64 << 20}, registry.Failed, "out of memory"},
-		{exit{Code: 0, OutOfMemory: true}, registry.Completed, "exit code: 0"},
-		{exit{Signal: 9, OutOfMemory: true, Cause: causeStop}, registry.Killed, "signal: SIGKILL"},
-		{exit{Signal: 9, OutOfMemory: true, Cause: causeTimeout, TimeoutMs: 5}, registry.Killed, "timed out after 5 ms"},
-		{exit{Signal: 9}, registry.Killed, "signal: SIGKILL"},
+		{wire.Exit{Signal: 9, OutOfMemory: true}, registry.Failed, "out of memory"},
+		{wire.Exit{Code: 137, OutOfMemory: true, MemoryPeak: 64 << 20}, registry.Failed, "out of memory"},
+		{wire.Exit{Code: 0, OutOfMemory: true}, registry.Completed, "exit code: 0"},
+		{wire.Exit{Signal: 9, OutOfMemory: true, Cause: wire.CauseStop}, registry.Killed, "signal: SIGKILL"},
+		{wire.Exit{Signal: 9, OutOfMemory: true, Cause: wire.CauseTimeout, TimeoutMs: 5}, registry.Killed, "timed out after 5 ms"},
+		{wire.Exit{Signal: 9}, registry.Killed, "signal: SIGKILL"},
 	} {
-		o := c.e.outcome()
+		o := outcome(c.e)
 		if o.Status != c.status || o.Detail == nil || *o.Detail != c.detail {
 			t.Errorf("%+v ends %s, %q; want %s, %q", c.e, o.Status, *o.Detail, c.status, c.detail)
 		}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"syscall"
 
+	"sidetask/process/wire"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -100,8 +102,8 @@ func busy(path string) (bool, error) {
 
 // openKeeper gives a descriptor of a keeper that an earlier daemon started. A pid
 // is trusted only if the process behind it started when the keeper did, in this boot.
-func openKeeper(a alive) (pidfd int, err error) {
-	if a.otherBoot() {
+func openKeeper(a wire.Alive) (pidfd int, err error) {
+	if otherBoot(a) {
 		return -1, fmt.Errorf("process %d ran before the machine was restarted", a.Keeper)
 	}
 	pidfd, err = unix.PidfdOpen(a.Keeper, 0)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 
+	"sidetask/process/wire"
 	"sidetask/registry"
 )
 
@@ -21,7 +22,7 @@ func lockNew(string) (*os.File, error) { return nil, errNeedsLinux }
 
 func busy(string) (bool, error) { return false, errNeedsLinux }
 
-func openKeeper(alive) (int, error) { return -1, errNeedsLinux }
+func openKeeper(wire.Alive) (int, error) { return -1, errNeedsLinux }
 
 func ended(int) bool { return true }
 

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 
+	"sidetask/process/wire"
 	"sidetask/registry"
 
 	"golang.org/x/sys/unix"
@@ -94,7 +95,7 @@ func TestSweepHoldsUpNoEnds(t *testing.T) {
 // TestDaemonInATask: a daemon that a command started has not that command's mark,
 // nor do its keepers before they have a command of their own.
 func TestDaemonInATask(t *testing.T) {
-	const foreign = leastMark + 4711
+	const foreign = wire.LeastMark + 4711
 	if err := unix.Setrlimit(unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: foreign, Max: unix.RLIM_INFINITY}); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +106,7 @@ func TestDaemonInATask(t *testing.T) {
 	}
 	defer k.end()
 	for _, pid := range []int{0, k.pid} { // 0: this one, whoever a test made its first thread
-		if limit := realtimeLimit(pid); limit == foreign || limit < leastMark {
+		if limit := realtimeLimit(pid); limit == foreign || limit < wire.LeastMark {
 			t.Errorf("process %d has the limit %d", pid, limit)
 		}
 	}

@@ -1,9 +1,10 @@
 package process
 
-import "golang.org/x/sys/unix"
+import (
+	"sidetask/process/wire"
 
-// leastMark is the smallest mark that a keeper gives ([alive]).
-const leastMark = 1 << 62
+	"golang.org/x/sys/unix"
+)
 
 // realtimeLimit is the soft limit in which a keeper puts its mark; 0 of a process
 // that cannot be asked.
@@ -20,7 +21,7 @@ func realtimeLimit(pid int) uint64 {
 // are not of that task's tree.
 func unmark() {
 	var limit unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_RTTIME, &limit) == nil && limit.Cur >= leastMark {
+	if unix.Getrlimit(unix.RLIMIT_RTTIME, &limit) == nil && limit.Cur >= wire.LeastMark {
 		_ = unix.Setrlimit(unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: limit.Max, Max: limit.Max})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"sidetask/process/wire"
 	"sidetask/registry"
 	"sidetask/spool"
 )
@@ -291,9 +292,9 @@ func TestSeparate(t *testing.T) {
 	dir := t.TempDir()
 	task := w.start(`echo out; printf 'err\xe2' >&2; while [ ! -e go ]; do sleep 0.01; done; printf out2; printf '\x82\xac\n' >&2`, func(s *Spec) { s.Separate, s.Cwd = true, dir })
 	eventually(t, "both streams are copied", func() bool {
-		out, _ := spool.Size(filepath.Join(w.p.dir(task.Row), outDir))
-		errs, _ := spool.Size(filepath.Join(w.p.dir(task.Row), errDir))
-		marks, _ := spool.Size(filepath.Join(w.p.dir(task.Row), orderDir))
+		out, _ := spool.Size(filepath.Join(w.p.dir(task.Row), wire.OutDir))
+		errs, _ := spool.Size(filepath.Join(w.p.dir(task.Row), wire.ErrDir))
+		marks, _ := spool.Size(filepath.Join(w.p.dir(task.Row), wire.OrderDir))
 		_, now, _, _ := w.p.between(task.Row, 0)
 		return out == 4 && errs == 4 && marks > 0 && now == mark{4, 4}
 	})

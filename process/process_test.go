@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"sidetask/process/wire"
 	"sidetask/registry"
 )
 
@@ -207,7 +208,7 @@ func TestPowerCut(t *testing.T) {
 	w.wait(w.start("true"))
 	w.end()
 	stray := filepath.Join(w.paths.Tasks(), "9")
-	for _, dir := range []string{stray, filepath.Join(stray, outDir)} {
+	for _, dir := range []string{stray, filepath.Join(stray, wire.OutDir)} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -228,17 +229,17 @@ func TestPowerCut(t *testing.T) {
 
 // TestOutcome pins the texts of ends that depend on the machine (T191).
 func TestOutcome(t *testing.T) {
-	for want, e := range map[string]exit{
+	for want, e := range map[string]wire.Exit{
 		"killed, signal: SIGSEGV (core dumped)":                           {Signal: 11, Core: true},
-		"killed, exit code: 0":                                            {Cause: causeStop},
-		"killed, timed out after 5 ms":                                    {Cause: causeTimeout, TimeoutMs: 5, Code: 1},
+		"killed, exit code: 0":                                            {Cause: wire.CauseStop},
+		"killed, timed out after 5 ms":                                    {Cause: wire.CauseTimeout, TimeoutMs: 5, Code: 1},
 		"completed, exit code: 1, 7 bytes of output could not be written": {Code: 1, Dropped: 7},
 		"failed, spawn failed: /x: exec format error":                     {SpawnError: "/x: exec format error"},
 		"failed, out of memory":                                           {OutOfMemory: true, Signal: 9},
 		"completed, exit code: 0":                                         {OutOfMemory: true},
-		"killed, signal: SIGKILL":                                         {OutOfMemory: true, Signal: 9, Cause: causeStop},
+		"killed, signal: SIGKILL":                                         {OutOfMemory: true, Signal: 9, Cause: wire.CauseStop},
 	} {
-		o := e.outcome()
+		o := outcome(e)
 		if got := string(o.Status) + ", " + *o.Detail; got != want {
 			t.Errorf("%+v ended %q, want %q", e, got, want)
 		}

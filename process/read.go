@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"time"
 
+	"sidetask/process/wire"
 	"sidetask/registry"
 	"sidetask/spool"
 )
@@ -19,7 +20,7 @@ func (p *Producer) Read(row registry.Row, req registry.ReadRequest) (registry.Re
 	if p.apart(row) {
 		return p.readApart(row, req)
 	}
-	dir := filepath.Join(p.dir(row), outDir)
+	dir := filepath.Join(p.dir(row), wire.OutDir)
 	end, err := spool.Size(dir)
 	if err != nil {
 		return registry.Reading{}, err
@@ -64,7 +65,7 @@ func (p *Producer) Match(ctx context.Context, row registry.Row, from int64, unti
 	if p.apart(row) {
 		return p.matchApart(ctx, row, from, until)
 	}
-	return p.match(ctx, row, filepath.Join(p.dir(row), outDir), from, until)
+	return p.match(ctx, row, filepath.Join(p.dir(row), wire.OutDir), from, until)
 }
 
 // match follows one spool.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"sidetask/process/wire"
 	"sidetask/registry"
 )
 
@@ -80,7 +81,7 @@ func (p *Producer) nothingThere(r registry.Recovered) error {
 }
 
 // anyRecord reads the exit record, wherever it lies by now.
-func (p *Producer) anyRecord(row registry.Row) (exit, bool) {
+func (p *Producer) anyRecord(row registry.Row) (wire.Exit, bool) {
 	e, ok, _ := readRecord(p.record(row))
 	if !ok {
 		e, ok, _ = readRecord(p.oldRecord(row))
@@ -100,7 +101,7 @@ const (
 // the last daemon may have died before it handed the job over, and a process that
 // it was just forking then still has its open files, for some microseconds. So
 // the keeper's own signature is awaited, or the end of the lock, which nothing tells.
-func (p *Producer) keeperOf(row registry.Row) (a alive, lives bool, err error) {
+func (p *Producer) keeperOf(row registry.Row) (a wire.Alive, lives bool, err error) {
 	ticker := time.NewTicker(signLook)
 	defer ticker.Stop()
 	for end := time.Now().Add(signTimeout); ; <-ticker.C {
@@ -120,7 +121,7 @@ func (p *Producer) keeperOf(row registry.Row) (a alive, lives bool, err error) {
 
 // adopt begins to listen for the end of a keeper that another daemon started.
 // false: there is none any more.
-func (p *Producer) adopt(row registry.Row, a alive) bool {
+func (p *Producer) adopt(row registry.Row, a wire.Alive) bool {
 	pidfd, err := openKeeper(a)
 	if err != nil {
 		return false
@@ -139,16 +140,16 @@ func (p *Producer) adopt(row registry.Row, a alive) bool {
 }
 
 // signed reads the last line of the locked file that its keeper finished.
-func (p *Producer) signed(row registry.Row) (alive, error) {
+func (p *Producer) signed(row registry.Row) (wire.Alive, error) {
 	text, err := os.ReadFile(p.lockFile(row))
 	if err != nil {
-		return alive{}, err
+		return wire.Alive{}, err
 	}
-	var a alive
+	var a wire.Alive
 	err = errUnsigned
 	for line := range strings.Lines(string(text)) {
-		var next alive
-		if decode([]byte(line), next.fields()) == nil && next.Format > 0 {
+		var next wire.Alive
+		if wire.Decode([]byte(line), &next) == nil && next.Format > 0 {
 			a, err = next, nil
 		}
 	}
@@ -235,9 +236,9 @@ func (p *Producer) removeStray(row registry.Row) {
 // restarted.
 func (p *Producer) otherBoot(row registry.Row) bool {
 	a, err := p.signed(row)
-	return err == nil && a.otherBoot()
+	return err == nil && otherBoot(a)
 }
 
 // otherBoot reports whether the machine was restarted since this keeper ran: no
 // number in its signature means anything then.
-func (a alive) otherBoot() bool { return a.Boot != "" && a.Boot != bootID() }
+func otherBoot(a wire.Alive) bool { return a.Boot != "" && a.Boot != bootID() }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"sidetask/process/wire"
 )
 
 const (
@@ -125,15 +127,14 @@ func (k *spare) end() {
 }
 
 // send gives the job and the locked file.
-func (k *spare) send(j *job, lock *os.File) error {
-	text := encode(j.fields())
-	if len(text) > maxJob {
-		return fmt.Errorf("the command and its environment have %d bytes, at most %d are possible", len(text), maxJob)
+func (k *spare) send(j *wire.Job, lock *os.File) error {
+	framed := wire.Frame(j)
+	if len(framed) > wire.MaxJob {
+		return fmt.Errorf("the command and its environment have %d bytes, at most %d are possible", len(framed), wire.MaxJob)
 	}
 	if err := k.conn.SetDeadline(time.Now().Add(handTimeout)); err != nil {
 		return err
 	}
-	framed := append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...)
 	// The lock goes with the first byte; what the socket does not take at once follows.
 	n, _, err := k.conn.WriteMsgUnix(framed, syscall.UnixRights(int(lock.Fd())), nil)
 	if err == nil && n < len(framed) {
@@ -143,15 +144,15 @@ func (k *spare) send(j *job, lock *os.File) error {
 }
 
 // report waits until the keeper tells of the command's start.
-func (k *spare) report() (report, error) {
-	var r report
+func (k *spare) report() (wire.Report, error) {
+	var r wire.Report
 	length := make([]byte, 4)
 	if _, err := io.ReadFull(k.conn, length); err != nil {
 		return r, fmt.Errorf("it said nothing: %w", err)
 	}
-	text := make([]byte, min(binary.BigEndian.Uint32(length), maxAnswer))
+	text := make([]byte, min(binary.BigEndian.Uint32(length), wire.MaxAnswer))
 	if _, err := io.ReadFull(k.conn, text); err != nil {
 		return r, fmt.Errorf("it broke off: %w", err)
 	}
-	return r, decode(text, r.fields())
+	return r, wire.Decode(text, &r)
 }

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"sidetask/paths"
+	"sidetask/process/wire"
 	"sidetask/registry"
 )
 
@@ -39,7 +40,7 @@ func (p *Producer) Start(ctx context.Context, c registry.Caller, s Spec) (regist
 }
 
 // plan makes the job as far as it is known before the row is.
-func (p *Producer) plan(c registry.Caller, s Spec) (*job, map[string]string, error) {
+func (p *Producer) plan(c registry.Caller, s Spec) (*wire.Job, map[string]string, error) {
 	if err := s.check(); err != nil {
 		return nil, nil, err
 	}
@@ -64,8 +65,8 @@ func (p *Producer) plan(c registry.Caller, s Spec) (*job, map[string]string, err
 	if err != nil {
 		return nil, nil, err
 	}
-	return &job{
-		Format:    format,
+	return &wire.Job{
+		Format:    wire.Format,
 		Boot:      p.boot,
 		Exits:     p.paths.Exits(),
 		Path:      shell,
@@ -86,7 +87,7 @@ func (p *Producer) plan(c registry.Caller, s Spec) (*job, map[string]string, err
 // run hands the job to a keeper and waits until it has forked (ARCHITECTURE,
 // decision 3). The task's file is locked before and stays so in the keeper's
 // hands: at no instant is there a command without a busy lock.
-func (p *Producer) run(ctx context.Context, row registry.Row, j *job) (err error) {
+func (p *Producer) run(ctx context.Context, row registry.Row, j *wire.Job) (err error) {
 	j.Row, j.Dir, j.Control = int64(row), p.dir(row), p.control(row)
 	// A cleaner of temporary files may have taken the folder of the sockets.
 	if err := paths.Private(p.paths.Control()); err != nil {
@@ -144,7 +145,7 @@ func (p *Producer) run(ctx context.Context, row registry.Row, j *job) (err error
 // handOver gives the job away. Once the keeper has taken it up (it signs first of
 // all), there is a task, whatever becomes of the keeper: a command may have run.
 // Its end is then told like every other.
-func (p *Producer) handOver(k *spare, row registry.Row, j *job, lock *os.File) error {
+func (p *Producer) handOver(k *spare, row registry.Row, j *wire.Job, lock *os.File) error {
 	if err := k.send(j, lock); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"sidetask/process/wire"
 	"sidetask/registry"
 )
 
@@ -77,7 +78,7 @@ func (p *Producer) lookAfter(row registry.Row) bool {
 	p.mu.Unlock()
 	ctx, cancel := context.WithTimeout(p.life, p.silence)
 	defer cancel()
-	a, err := p.ask(ctx, row, request{Op: opStatus})
+	a, err := p.ask(ctx, row, wire.Request{Op: wire.OpStatus})
 	switch {
 	case err == nil && len(a.Names) > 0 && !told:
 		p.log.Warn("processes of a killed task do not end; their keeper goes on trying", "row", row, "processes", a.Processes, "first", a.Names)

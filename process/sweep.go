@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sidetask/process/wire"
 	"sidetask/registry"
 )
 
@@ -23,7 +24,7 @@ func (p *Producer) sweep(rows ...registry.Row) int {
 	m := newMarks(p.socket)
 	for _, row := range rows {
 		a, _ := p.signed(row) // unsigned: there was no command
-		if a.otherBoot() {
+		if otherBoot(a) {
 			continue
 		}
 		if a.Group != "" {
@@ -69,7 +70,7 @@ func processes() []int {
 }
 
 // marks are what shows that a process is of the tree of one of some tasks; each
-// is inherited by every child. The keeper's mark ([alive]) is what a process
+// is inherited by every child. The keeper's mark ([wire.Alive]) is what a process
 // keeps that cleans its environment, leaves its session and closes what it has
 // open. It goes only with a limit of real-time scheduling of its own; then the
 // variables that the command was started with (T190), or the command's output
@@ -94,7 +95,7 @@ func newMarks(socket string) *marks {
 }
 
 // add adds the marks of a task; none of one whose keeper's start is not known.
-func (m *marks) add(row registry.Row, a alive) {
+func (m *marks) add(row registry.Row, a wire.Alive) {
 	if a.Start == 0 {
 		return
 	}

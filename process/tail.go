@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"sidetask/process/wire"
 	"sidetask/registry"
 	"sidetask/spool"
 )
@@ -117,18 +118,18 @@ func isClosed(c <-chan struct{}) bool {
 func (p *Producer) stream(row registry.Row, name string) (string, error) {
 	switch name {
 	case "", "stdout":
-		return filepath.Join(p.dir(row), outDir), nil
+		return filepath.Join(p.dir(row), wire.OutDir), nil
 	case "stderr":
 		if !p.apart(row) {
 			return "", invalid(`the task's stderr is in its stdout, in true order: start it with stderr "separate"`)
 		}
-		return filepath.Join(p.dir(row), errDir), nil
+		return filepath.Join(p.dir(row), wire.ErrDir), nil
 	}
 	return "", invalid("invalid stream %q: expected stdout or stderr", name)
 }
 
 // apart reports whether the task's streams are kept apart.
 func (p *Producer) apart(row registry.Row) bool {
-	_, err := os.Stat(filepath.Join(p.dir(row), orderDir))
+	_, err := os.Stat(filepath.Join(p.dir(row), wire.OrderDir))
 	return err == nil
 }

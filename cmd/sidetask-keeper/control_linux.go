@@ -6,6 +6,8 @@ import (
 	"os"
 	"time"
 
+	"sidetask/process/wire"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -34,7 +36,7 @@ func listen(path string) (*control, error) {
 	}
 	_ = os.Remove(path)
 	if err = unix.Bind(fd, &unix.SockaddrUnix{Name: path}); err == nil {
-		err = unix.Listen(fd, maxConns)
+		err = unix.Listen(fd, unix.SOMAXCONN)
 	}
 	if err != nil {
 		_ = unix.Close(fd)
@@ -104,15 +106,15 @@ func (k *keeper) hear(c *conn, events int16) {
 	c.read = append(c.read, buf[:n]...)
 	end := bytes.IndexByte(c.read, '\n')
 	if end < 0 {
-		if len(c.read) > maxRequest {
+		if len(c.read) > wire.MaxRequest {
 			c.close()
 		}
 		return
 	}
 	line := c.read[:end+1]
 	c.read = nil
-	var r request
-	if err := decode(line, r.fields()); err != nil {
+	var r wire.Request
+	if err := wire.Decode(line, &r); err != nil {
 		c.close()
 		return
 	}
@@ -121,43 +123,45 @@ func (k *keeper) hear(c *conn, events int16) {
 }
 
 // serve answers one request.
-func (k *keeper) serve(c *conn, r request) {
+func (k *keeper) serve(c *conn, r wire.Request) {
 	switch r.Op {
-	case opStop:
+	case wire.OpStop:
 		grace := k.job.GraceMs
 		if r.GraceMs != nil {
 			grace = *r.GraceMs
 		}
-		c.reply(answer{Processes: k.stop(causeStop, time.Duration(grace)*time.Millisecond)})
-	case opStatus:
+		c.reply(wire.Answer{Processes: k.stop(wire.CauseStop, time.Duration(grace)*time.Millisecond)})
+	case wire.OpStatus:
 		c.reply(k.status())
-	case opWrite:
+	case wire.OpWrite:
 		k.push(&write{from: c, data: r.Data})
-	case opEOF:
+	case wire.OpEOF:
 		k.push(&write{from: c, data: r.Data, eof: true})
-	case opResize:
+	case wire.OpResize:
 		c.reply(k.resize(r.Cols, r.Rows))
+	case wire.OpBeside:
+		beside(c, r)
 	default:
-		c.reply(answer{Error: fmt.Sprintf("this keeper does not know %q", r.Op)})
+		c.reply(wire.Answer{Error: fmt.Sprintf("this keeper does not know %q", r.Op)})
 	}
 }
 
-func (k *keeper) resize(cols, rows int) answer {
+func (k *keeper) resize(cols, rows int) wire.Answer {
 	if k.input == nil || !k.input.terminal {
-		return answer{Error: "the command has no terminal: start it with one"}
+		return wire.Answer{Error: "the command has no terminal: start it with one"}
 	}
 	if err := resize(k.input.fd, cols, rows); err != nil {
-		return answer{Error: err.Error()}
+		return wire.Answer{Error: err.Error()}
 	}
-	return answer{}
+	return wire.Answer{}
 }
 
 // maxNames bounds how many survivors of a kill are named.
 const maxNames = 10
 
-func (k *keeper) status() answer {
+func (k *keeper) status() wire.Answer {
 	tree := k.tree()
-	a := answer{Processes: len(tree), Waiting: k.waiting(tree)}
+	a := wire.Answer{Processes: len(tree), Waiting: k.waiting(tree)}
 	if k.stopping != nil {
 		for _, p := range tree[:min(len(tree), maxNames)] {
 			a.Names = append(a.Names, fmt.Sprintf("%s (%d)", p.name, p.pid))
@@ -168,12 +172,12 @@ func (k *keeper) status() answer {
 
 // reply ends a request. An answer is small and fits the socket's buffer; who
 // does not take it is gone.
-func (c *conn) reply(a answer) {
+func (c *conn) reply(a wire.Answer) {
 	c.busy = false
 	if c.fd < 0 {
 		return
 	}
-	if _, err := unix.SendmsgN(c.fd, encode(a.fields()), nil, nil, unix.MSG_NOSIGNAL); err != nil {
+	if _, err := unix.SendmsgN(c.fd, wire.Encode(&a), nil, nil, unix.MSG_NOSIGNAL); err != nil {
 		c.close()
 	}
 }

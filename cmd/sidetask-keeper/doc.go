@@ -2,14 +2,17 @@
 // (ARCHITECTURE, decisions 1 and 3). It is the command's parent and the
 // subreaper of everything below, copies its output into bounded segment files,
 // enforces time limit and grace, records the exit, and ends the whole tree when
-// asked. It needs no daemon for that, and outlives it.
+// asked. It needs no daemon for that, and outlives it. Where the command needs one
+// that has crashed, the keeper starts it, outside of that tree.
 //
 // The daemon starts it with one end of a socket pair as descriptor 3 and sends
 // it one job there, with the task's locked file; a spare keeper waits for its
 // job and ends when the daemon's end closes. People do not start it.
 //
-// It knows nothing of owners, statuses or text. Standard library and
-// golang.org/x/sys only: there is one such process per command.
+// It knows nothing of owners, statuses or text. Standard library,
+// golang.org/x/sys, spool and process/wire only: there is one such process per
+// command. (ARCHITECTURE's table has spool alone; but then all that it says to a
+// daemon would be written down twice.)
 //
 // # Its size
 //
@@ -21,7 +24,7 @@
 //
 //   - a second toolchain (musl, to link statically) for each platform: no
 //     `go install` any more, and a binary to build and ship for each;
-//   - package spool and wire.go once more in C, held to the ones here by tests;
+//   - packages spool and process/wire once more in C, held to the ones here by tests;
 //   - a parser of jobs and requests, and a walk of /proc, without bounds checks, in
 //     the one program whose death loses a command's true end.
 //

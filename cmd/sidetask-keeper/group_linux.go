@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"sidetask/process/wire"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -107,7 +109,7 @@ func (m *memory) end() {
 
 // account adds what the group counted: time of descendants that nobody waited
 // for, and, where memory is limited, its peak and whether the limit was met.
-func (k *keeper) account(e *exit) {
+func (k *keeper) account(e *wire.Exit) {
 	if k.job.Group == "" {
 		return
 	}

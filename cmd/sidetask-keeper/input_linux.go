@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 
+	"sidetask/process/wire"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -31,7 +33,7 @@ const endOfInput = 4
 // push queues a write, and begins it at once where nothing is before it.
 func (k *keeper) push(w *write) {
 	if k.input == nil || k.input.fd < 0 {
-		w.from.reply(answer{Error: "the command takes no input: start it with stdin or a terminal"})
+		w.from.reply(wire.Answer{Error: "the command takes no input: start it with stdin or a terminal"})
 		return
 	}
 	if w.eof && k.input.terminal {
@@ -66,7 +68,7 @@ func (k *keeper) feed() {
 			_ = unix.Close(in.fd)
 			in.fd = -1
 		}
-		w.from.reply(answer{Written: w.done})
+		w.from.reply(wire.Answer{Written: w.done})
 		if in.fd < 0 {
 			k.refuse(errors.New("its input has ended"))
 			return
@@ -78,7 +80,7 @@ func (k *keeper) feed() {
 func (k *keeper) refuse(err error) {
 	in := k.input
 	for _, w := range in.queue {
-		w.from.reply(answer{Error: "the command takes no input: " + err.Error(), Written: w.done})
+		w.from.reply(wire.Answer{Error: "the command takes no input: " + err.Error(), Written: w.done})
 	}
 	in.queue = nil
 	if in.fd >= 0 && !in.terminal {

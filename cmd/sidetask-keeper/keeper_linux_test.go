@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"sidetask/process/wire"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -89,15 +91,15 @@ func (s *spare) ends(t *testing.T) {
 }
 
 // newJob is a job on folders of its own.
-func newJob(t *testing.T, command string) *job {
+func newJob(t *testing.T, command string) *wire.Job {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "k") // short: the socket's path
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	j := &job{
-		Format: format, Row: 7, Dir: filepath.Join(dir, "7"), Exits: filepath.Join(dir, "exits"), Control: filepath.Join(dir, "c"),
+	j := &wire.Job{
+		Format: wire.Format, Row: 7, Dir: filepath.Join(dir, "7"), Exits: filepath.Join(dir, "exits"), Control: filepath.Join(dir, "c"),
 		Path: "/bin/sh", Argv: []string{"sh", "-c", command}, Env: []string{"PATH=/usr/bin:/bin"}, Cwd: dir,
 		Bytes: 1 << 20, Head: 1 << 10, GraceMs: 1000,
 	}
@@ -109,15 +111,8 @@ func newJob(t *testing.T, command string) *job {
 	return j
 }
 
-// frame is the job as it goes over the socket.
-func frame(t *testing.T, j *job) []byte {
-	t.Helper()
-	text := encode(j.fields())
-	return append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...)
-}
-
 // send sends bytes, with the task's locked file beside the first.
-func (s *spare) send(t *testing.T, j *job, framed []byte) {
+func (s *spare) send(t *testing.T, j *wire.Job, framed []byte) {
 	t.Helper()
 	lock, err := os.OpenFile(filepath.Join(j.Dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -133,7 +128,7 @@ func (s *spare) send(t *testing.T, j *job, framed []byte) {
 }
 
 // report reads the keeper's answer.
-func (s *spare) report(t *testing.T) report {
+func (s *spare) report(t *testing.T) wire.Report {
 	t.Helper()
 	r := bufio.NewReader(s.conn)
 	var length uint32
@@ -141,9 +136,9 @@ func (s *spare) report(t *testing.T) report {
 		t.Fatal(err)
 	}
 	text, err := r.ReadBytes('\n')
-	var rep report
+	var rep wire.Report
 	if err == nil {
-		err = decode(text, rep.fields())
+		err = wire.Decode(text, &rep)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -151,14 +146,14 @@ func (s *spare) report(t *testing.T) report {
 	return rep
 }
 
-func (j *job) record(t *testing.T) exit {
+func recordOf(t *testing.T, j *wire.Job) wire.Exit {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(j.Exits, "7"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var e exit
-	if err := decode(text, e.fields()); err != nil {
+	var e wire.Exit
+	if err := wire.Decode(text, &e); err != nil {
 		t.Fatalf("record %q: %v", text, err)
 	}
 	return e
@@ -171,7 +166,7 @@ func TestJob(t *testing.T) {
 	if err := unix.Mkfifo(filepath.Join(j.Cwd, "fifo"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.send(t, j, frame(t, j))
+	s.send(t, j, wire.Frame(j))
 	if r := s.report(t); r.PID == 0 || r.Error != "" {
 		t.Fatalf("report %+v", r)
 	}
@@ -190,10 +185,10 @@ func TestJob(t *testing.T) {
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_SH|unix.LOCK_NB); err != nil {
 		t.Errorf("the lock of an ended keeper: %v", err)
 	}
-	if e := j.record(t); e.Code != 5 || e.Signal != 0 || e.Row != 7 || e.Leftovers != 0 {
+	if e := recordOf(t, j); e.Code != 5 || e.Signal != 0 || e.Row != 7 || e.Leftovers != 0 {
 		t.Errorf("record %+v", e)
 	}
-	if text, err := os.ReadFile(filepath.Join(j.Dir, outDir, strings.Repeat("0", 19))); string(text) != "hi\n" {
+	if text, err := os.ReadFile(filepath.Join(j.Dir, wire.OutDir, strings.Repeat("0", 19))); string(text) != "hi\n" {
 		t.Errorf("output %q, %v", text, err)
 	}
 	if _, err := os.Stat(j.Control); !os.IsNotExist(err) {
@@ -205,7 +200,7 @@ func TestJob(t *testing.T) {
 // off is not done.
 func TestSpareEnds(t *testing.T) {
 	j := newJob(t, "touch ran")
-	whole := frame(t, j)
+	whole := wire.Frame(j)
 	for _, n := range []int{0, 1, 4, 5, len(whole) - 1} {
 		s := start(t)
 		if n > 0 {
@@ -237,29 +232,29 @@ func TestSpareEnds(t *testing.T) {
 func TestRefusedJobs(t *testing.T) {
 	for _, c := range []struct {
 		name     string
-		change   func(*job)
+		change   func(*wire.Job)
 		want     string
 		recorded bool
 	}{
-		{"another format", func(j *job) { j.Format++ }, "different versions", false},
-		{"no folder", func(j *job) { j.Dir += "x" }, "make spool", true},
-		{"directory gone", func(j *job) { j.Cwd += "/gone" }, "working directory", true},
-		{"no directory", func(j *job) { j.Cwd = "/dev/null" }, "not a directory", true},
-		{"no program", func(j *job) { j.Path = "/none" }, "/none: no such file or directory", true},
-		{"no socket", func(j *job) { j.Control += "/x/y" }, "make control socket", true},
-		{"terminal too large", func(j *job) { j.Cols, j.Rows = 1<<20, 5 }, "not possible", true},
+		{"another format", func(j *wire.Job) { j.Format++ }, "different versions", false},
+		{"no folder", func(j *wire.Job) { j.Dir += "x" }, "make spool", true},
+		{"directory gone", func(j *wire.Job) { j.Cwd += "/gone" }, "working directory", true},
+		{"no directory", func(j *wire.Job) { j.Cwd = "/dev/null" }, "not a directory", true},
+		{"no program", func(j *wire.Job) { j.Path = "/none" }, "/none: no such file or directory", true},
+		{"no socket", func(j *wire.Job) { j.Control += "/x/y" }, "make control socket", true},
+		{"terminal too large", func(j *wire.Job) { j.Cols, j.Rows = 1<<20, 5 }, "not possible", true},
 	} {
 		s, j := start(t), newJob(t, "true")
 		framed := *j
 		c.change(&framed)
-		s.send(t, j, frame(t, &framed))
+		s.send(t, j, wire.Frame(&framed))
 		r := s.report(t)
 		if r.PID != 0 || !strings.Contains(r.Error, c.want) || r.Recorded != c.recorded {
 			t.Errorf("%s: report %+v", c.name, r)
 		}
 		s.ends(t)
 		if c.recorded {
-			if e := j.record(t); e.SpawnError != r.Error {
+			if e := recordOf(t, j); e.SpawnError != r.Error {
 				t.Errorf("%s: record %+v", c.name, e)
 			}
 		}
@@ -272,10 +267,10 @@ func TestRecordAgain(t *testing.T) {
 	j := newJob(t, "true")
 	r := newRecord(j)
 	for code := range 3 {
-		if err := r.write(exit{Format: format, Row: j.Row, Code: code}); err != nil {
+		if err := r.write(wire.Exit{Format: wire.Format, Row: j.Row, Code: code}); err != nil {
 			t.Fatalf("written for the %d. time: %v", code+1, err)
 		}
-		if e := j.record(t); e.Code != code {
+		if e := recordOf(t, j); e.Code != code {
 			t.Errorf("record %+v", e)
 		}
 	}
@@ -291,16 +286,16 @@ func TestMark(t *testing.T) {
 		if err := unix.Prlimit(s.Process.Pid, unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: soft, Max: unix.RLIM_INFINITY}, nil); err != nil {
 			t.Fatal(err)
 		}
-		s.send(t, j, frame(t, j))
+		s.send(t, j, wire.Frame(j))
 		s.report(t)
 		s.ends(t)
-		text, err := os.ReadFile(filepath.Join(j.Dir, outDir, strings.Repeat("0", 19)))
+		text, err := os.ReadFile(filepath.Join(j.Dir, wire.OutDir, strings.Repeat("0", 19)))
 		limits := strings.Fields(string(text)) // soft, hard, unit
 		if err != nil || len(limits) != 3 || limits[1] != "unlimited" {
 			t.Fatalf("limits %q, %v", text, err)
 		}
 		n, err := strconv.ParseUint(limits[0], 10, 64)
-		if marked := err == nil && n >= leastMark; marked != (soft != some) || soft == some && n != some {
+		if marked := err == nil && n >= wire.LeastMark; marked != (soft != some) || soft == some && n != some {
 			t.Errorf("the soft limit of %d is %s in the command", soft, limits[0])
 		}
 		if seen[limits[0]] {

@@ -5,6 +5,8 @@ import (
 	"syscall"
 	"time"
 
+	"sidetask/process/wire"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -55,8 +57,8 @@ func (k *keeper) reap() (alone bool) {
 // end notes how the command ended.
 func (k *keeper) end(status syscall.WaitStatus, usage syscall.Rusage) {
 	k.endedAt = time.Now()
-	k.ended = &exit{
-		Format:  format,
+	k.ended = &wire.Exit{
+		Format:  wire.Format,
 		Row:     k.job.Row,
 		PID:     k.command,
 		Cause:   k.cause,
@@ -66,7 +68,7 @@ func (k *keeper) end(status syscall.WaitStatus, usage syscall.Rusage) {
 		RSSMax:  usage.Maxrss << 10,
 	}
 	k.account(k.ended)
-	if k.cause == causeTimeout {
+	if k.cause == wire.CauseTimeout {
 		k.ended.TimeoutMs = k.job.TimeoutMs
 	}
 	if status.Signaled() {
@@ -114,7 +116,7 @@ func (k *keeper) deadlines() {
 	now := time.Now()
 	if !k.limit.IsZero() && k.ended == nil && !now.Before(k.limit) {
 		k.limit = time.Time{}
-		k.stop(causeTimeout, time.Duration(k.job.GraceMs)*time.Millisecond)
+		k.stop(wire.CauseTimeout, time.Duration(k.job.GraceMs)*time.Millisecond)
 	}
 	if k.stopping != nil && !now.Before(k.stopping.next) {
 		k.killTree()
@@ -163,7 +165,7 @@ func (k *keeper) wait() {
 	}
 	add(k.signals.fd, unix.POLLIN, func(int16) {
 		if k.signals.clear() {
-			k.stop(causeStop, time.Duration(k.job.GraceMs)*time.Millisecond)
+			k.stop(wire.CauseStop, time.Duration(k.job.GraceMs)*time.Millisecond)
 		}
 	})
 	if k.pidfd >= 0 {

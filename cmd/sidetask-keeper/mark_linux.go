@@ -3,12 +3,10 @@ package main
 import (
 	"math/rand/v2"
 
+	"sidetask/process/wire"
+
 	"golang.org/x/sys/unix"
 )
-
-// leastMark keeps marks so large that they limit nothing: as microseconds, longer
-// than there has been anybody to count them.
-const leastMark = 1 << 62
 
 // mark gives the command's whole tree a mark by which a daemon finds it should
 // this keeper be killed: the soft limit of the time that a process with real-time
@@ -18,10 +16,10 @@ const leastMark = 1 << 62
 // has set a limit there that means something it stays, and there is no mark.
 func (k *keeper) mark() {
 	var had unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_RTTIME, &had) != nil || had.Cur < leastMark {
+	if unix.Getrlimit(unix.RLIMIT_RTTIME, &had) != nil || had.Cur < wire.LeastMark {
 		return
 	}
-	mark := leastMark | rand.Uint64N(leastMark)
+	mark := wire.LeastMark | rand.Uint64N(wire.LeastMark)
 	if had.Max < mark {
 		return
 	}

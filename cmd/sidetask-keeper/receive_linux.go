@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"io"
 
+	"sidetask/process/wire"
+
 	"golang.org/x/sys/unix"
 )
 
 // receive waits for the job and the locked file. Both are nil where the
 // daemon's end closed before the first byte; a job that breaks off is an error,
 // and nothing of it is done.
-func receive(fd int) (*job, int, error) {
+func receive(fd int) (*wire.Job, int, error) {
 	var length [4]byte
 	oob := make([]byte, unix.CmsgSpace(4))
 	n, oobn, err := first(fd, length[:], oob)
@@ -30,15 +32,15 @@ func receive(fd int) (*job, int, error) {
 		return nil, -1, err
 	}
 	size := binary.BigEndian.Uint32(length[:])
-	if size > maxJob {
-		return nil, -1, fmt.Errorf("job of %d bytes, at most %d are possible", size, maxJob)
+	if size > wire.MaxJob {
+		return nil, -1, fmt.Errorf("job of %d bytes, at most %d are possible", size, wire.MaxJob)
 	}
 	text := make([]byte, size)
 	if err := readFull(fd, text); err != nil {
 		return nil, -1, err
 	}
-	j := new(job)
-	if err := decode(text, j.fields()); err != nil {
+	j := new(wire.Job)
+	if err := wire.Decode(text, j); err != nil {
 		return nil, -1, fmt.Errorf("job: %w", err)
 	}
 	return j, lock, nil
@@ -86,10 +88,8 @@ func readFull(fd int, buf []byte) error {
 }
 
 // tell answers the daemon. That it may be gone meanwhile changes nothing.
-func tell(fd int, r report) {
-	text := encode(r.fields())
-	framed := binary.BigEndian.AppendUint32(nil, uint32(len(text)))
-	framed = append(framed, text...)
+func tell(fd int, r wire.Report) {
+	framed := wire.Frame(&r)
 	for len(framed) > 0 {
 		n, err := unix.SendmsgN(fd, framed, nil, nil, unix.MSG_NOSIGNAL)
 		if err == unix.EINTR {

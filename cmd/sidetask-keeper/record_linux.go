@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"sidetask/process/wire"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -24,7 +26,7 @@ type record struct {
 
 // newRecord names the files. The temporary one lies in the task's folder, so that
 // only complete records are ever seen in the folder of all.
-func newRecord(j *job) *record {
+func newRecord(j *wire.Job) *record {
 	return &record{
 		temporary: filepath.Join(j.Dir, "exit.tmp"),
 		final:     filepath.Join(j.Exits, strconv.FormatInt(j.Row, 10)),
@@ -50,10 +52,10 @@ func (r *record) reserve() error {
 
 // write puts the record where the daemon looks, whole or not at all. It may be
 // tried again.
-func (r *record) write(e exit) error {
+func (r *record) write(e wire.Exit) error {
 	// A spawn error holds a path at most; no record grows past its room.
 	e.SpawnError = e.SpawnError[:min(len(e.SpawnError), recordBytes/8)]
-	text := encode(e.fields())
+	text := wire.Encode(&e)
 	err := r.put(text)
 	if errors.Is(err, fs.ErrNotExist) && r.remake() == nil {
 		err = r.put(text)
@@ -97,8 +99,8 @@ func (r *record) remake() error {
 }
 
 // introduce says who this keeper is.
-func introduce() alive {
-	return alive{Format: format, Keeper: os.Getpid(), Start: startTime(os.Getpid())}
+func introduce() wire.Alive {
+	return wire.Alive{Format: wire.Format, Keeper: os.Getpid(), Start: startTime(os.Getpid())}
 }
 
 // sign adds a line to the locked file: who keeps the task. Without it the keeper
@@ -108,7 +110,7 @@ func (k *keeper) sign() {
 	k.me.Command, k.me.Input = k.command, k.input != nil
 	k.me.Group, k.me.GraceMs, k.me.TimeoutMs = k.job.Group, k.job.GraceMs, k.job.TimeoutMs
 	k.me.Pipes = k.pipes()
-	_, _ = unix.Write(k.lock, encode(k.me.fields()))
+	_, _ = unix.Write(k.lock, wire.Encode(&k.me))
 }
 
 // pipes names the pipes through which the command's output comes: whoever has one

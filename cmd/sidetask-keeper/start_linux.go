@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"sidetask/process/wire"
 	"sidetask/spool"
 
 	"golang.org/x/sys/unix"
@@ -15,10 +16,10 @@ import (
 
 // keeper is the whole state of the process. One goroutine uses it.
 type keeper struct {
-	job     *job
+	job     *wire.Job
 	lock    int // held for as long as the keeper lives
 	signals *signals
-	me      alive
+	me      wire.Alive
 
 	command int // pid, until it is reaped
 	pidfd   int // of the command; -1 where the kernel gives none, and after the end
@@ -33,13 +34,13 @@ type keeper struct {
 	memory  memory
 
 	cause    string
-	began    time.Time // when the command was started, monotonic
-	limit    time.Time // zero: no time limit
-	stopping *stopping // nil: nobody asked
-	ended    *exit     // the command's end; its record may be still to be written
-	endedAt  time.Time // the same, monotonic
-	written  bool      // the record is written
-	quiet    time.Time // last output or input
+	began    time.Time  // when the command was started, monotonic
+	limit    time.Time  // zero: no time limit
+	stopping *stopping  // nil: nobody asked
+	ended    *wire.Exit // the command's end; its record may be still to be written
+	endedAt  time.Time  // the same, monotonic
+	written  bool       // the record is written
+	quiet    time.Time  // last output or input
 }
 
 // start starts the command and tells the daemon. false: there is nothing to
@@ -55,7 +56,7 @@ func (k *keeper) start(daemon int) bool {
 		err = k.spawn()
 	}
 	if err != nil {
-		tell(daemon, report{Error: err.Error(), Recorded: k.fail(err)})
+		tell(daemon, wire.Report{Error: err.Error(), Recorded: k.fail(err)})
 		return false
 	}
 	k.began = time.Now()
@@ -64,7 +65,7 @@ func (k *keeper) start(daemon int) bool {
 	}
 	k.active()
 	k.sign()
-	tell(daemon, report{PID: k.command})
+	tell(daemon, wire.Report{PID: k.command})
 	// Beside the command, which need not wait for it. Where there is no room now it
 	// is tried again at the end.
 	_ = k.record.reserve()
@@ -73,9 +74,9 @@ func (k *keeper) start(daemon int) bool {
 
 // prepare makes what must be there before the command is.
 func (k *keeper) prepare() (err error) {
-	if k.job.Format != format {
+	if k.job.Format != wire.Format {
 		k.record = nil // its daemon would not understand it
-		return fmt.Errorf("keeper and daemon are of different versions (formats %d and %d): restart the daemon", format, k.job.Format)
+		return fmt.Errorf("keeper and daemon are of different versions (formats %d and %d): restart the daemon", wire.Format, k.job.Format)
 	}
 	k.control, err = listen(k.job.Control)
 	return err
@@ -90,7 +91,7 @@ func (k *keeper) fail(err error) (recorded bool) {
 	if k.record == nil || errors.Is(err, unix.ENOSPC) {
 		return false // an error of the call then, and no task
 	}
-	return k.record.write(exit{Format: format, Row: k.job.Row, SpawnError: err.Error(), EndedAt: time.Now().UnixMilli()}) == nil
+	return k.record.write(wire.Exit{Format: wire.Format, Row: k.job.Row, SpawnError: err.Error(), EndedAt: time.Now().UnixMilli()}) == nil
 }
 
 // spawn makes the streams and starts the command on them.
@@ -131,7 +132,7 @@ func (k *keeper) spawn() error {
 
 // spawnError names what the kernel meant: exec and chdir fail with the same
 // numbers.
-func spawnError(j *job, err error) error {
+func spawnError(j *wire.Job, err error) error {
 	if info, statErr := os.Stat(j.Cwd); statErr != nil {
 		return fmt.Errorf("working directory %s: %w", j.Cwd, unwrap(statErr))
 	} else if !info.IsDir() {
@@ -175,17 +176,17 @@ func (k *keeper) connect() (e *ends, err error) {
 	if err := k.connectInput(e); err != nil {
 		return e, err
 	}
-	if e.out, err = k.addStream(outDir); err != nil {
+	if e.out, err = k.addStream(wire.OutDir); err != nil {
 		return e, err
 	}
 	if !k.job.Separate {
 		e.err, err = unix.FcntlInt(uintptr(e.out), unix.F_DUPFD_CLOEXEC, 0)
 		return e, err
 	}
-	if e.err, err = k.addStream(errDir); err != nil {
+	if e.err, err = k.addStream(wire.ErrDir); err != nil {
 		return e, err
 	}
-	k.order, err = spool.NewWriter(filepath.Join(k.job.Dir, orderDir), spool.Limits{Bytes: k.job.Bytes, Head: k.job.Head})
+	k.order, err = spool.NewWriter(filepath.Join(k.job.Dir, wire.OrderDir), spool.Limits{Bytes: k.job.Bytes, Head: k.job.Head})
 	return e, err
 }
 

@@ -3,13 +3,15 @@ package main
 import (
 	"fmt"
 
+	"sidetask/process/wire"
+
 	"golang.org/x/sys/unix"
 )
 
 // connectTerminal opens a new terminal: the command gets it as all three of its
 // descriptors and as its controlling one, the keeper has the master.
 func (k *keeper) connectTerminal(e *ends) error {
-	w, err := k.newSpool(outDir)
+	w, err := k.newSpool(wire.OutDir)
 	if err != nil {
 		return err
 	}

@@ -1,12 +1,9 @@
 package client
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -65,6 +62,9 @@ func (a *Autostart) run(ctx context.Context, socket string) (net.Conn, error) {
 	defer cancel()
 	for try := 1; ; try++ {
 		report, err := a.start(ctx, socket)
+		if errors.Is(err, errKeeper) {
+			return nil, &noDaemon{socket: socket, keeper: err}
+		}
 		if err != nil {
 			return nil, &StartError{Message: "start the daemon: " + err.Error(), Status: StatusUnavailable}
 		}
@@ -94,8 +94,11 @@ func awaitHolder(ctx context.Context, socket string) (net.Conn, error) {
 	return await(ctx, socket)
 }
 
-// start runs the helper and reads the daemon's report.
+// start runs the helper, or has it run, and reads the daemon's report.
 func (a *Autostart) start(ctx context.Context, socket string) (Report, error) {
+	if ofTask(socket) {
+		return a.startBeside(ctx, socket)
+	}
 	r, w, err := os.Pipe()
 	if err != nil {
 		return Report{}, err
@@ -113,25 +116,7 @@ func (a *Autostart) start(ctx context.Context, socket string) (Report, error) {
 	}
 	// The helper ends as soon as it has started the daemon, which then is a
 	// child of init and none of ours.
-	waitErr := cmd.Wait()
-
-	stop := context.AfterFunc(ctx, func() { _ = r.SetReadDeadline(time.Unix(1, 0)) })
-	defer stop()
-	line, err := bufio.NewReader(io.LimitReader(r, maxReport)).ReadBytes('\n')
-	if ctx.Err() != nil {
-		return Report{}, fmt.Errorf("it was not ready in time: %w", ctx.Err())
-	}
-	var report Report
-	if err == nil {
-		err = json.Unmarshal(line, &report)
-	}
-	if err != nil {
-		if waitErr != nil {
-			err = waitErr
-		}
-		return Report{}, fmt.Errorf("it ended without a word (%w): see its log, or run `sidetask daemon`", err)
-	}
-	return report, nil
+	return hear(ctx, r, cmd.Wait())
 }
 
 // daemonEnv keeps what a daemon needs of the environment of whoever happened to

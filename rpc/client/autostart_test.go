@@ -1,8 +1,10 @@
 package client_test
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -173,18 +175,51 @@ func TestAutostartUnheard(t *testing.T) {
 	}
 }
 
-// From inside a task no daemon is started that the end of the task would end; one
-// of another world (a test run by a task) is.
+// From inside a task whose keeper cannot start a daemon none is started, since the
+// end of the task would end it; one of another world (a test run by a task) is.
+// What a keeper starts is tested in the rooms daemon and cmd/sidetask-keeper.
 func TestAutostartInsideATask(t *testing.T) {
 	dir, a := starter(t, "serve")
 	socket := filepath.Join(dir, "s")
-	t.Setenv("SIDETASK_TASK", "/7")
+	t.Setenv("SIDETASK_TASK", "7")
 	t.Setenv("SIDETASK_SOCKET", socket)
-	_, err := client.Dial(t.Context(), client.Options{Socket: socket, Autostart: a})
-	var hinted interface{ Hint() string }
-	if !errors.Is(err, client.ErrNoDaemon) || !errors.As(err, &hinted) || !strings.Contains(hinted.Hint(), "outside") {
-		t.Errorf("Dial = %v, want no daemon and what to do", err)
+	t.Setenv("XDG_RUNTIME_DIR", dir)
+	refuses := func(why string) {
+		t.Helper()
+		_, err := client.Dial(t.Context(), client.Options{Socket: socket, Autostart: a})
+		var hinted interface{ Hint() string }
+		if !errors.Is(err, client.ErrNoDaemon) || !errors.As(err, &hinted) ||
+			!strings.Contains(hinted.Hint(), why) || !strings.Contains(hinted.Hint(), "run `sidetask status` outside") {
+			t.Errorf("Dial = %v, want no daemon, since %s, and what to do", err, why)
+		}
 	}
+	refuses("no such file")
+
+	// A keeper of a version that could not.
+	control := filepath.Join(dir, "sidetask", "k")
+	if err := os.MkdirAll(control, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", filepath.Join(control, "7"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan error, 1)
+	go func() {
+		conn, err := l.Accept()
+		if err == nil {
+			_, err = bufio.NewReader(conn).ReadString('\n')
+			_, _ = conn.Write([]byte(`error="this keeper does not know \"beside\""` + "\n"))
+			_ = conn.Close()
+		}
+		answered <- err
+	}()
+	refuses(`does not know "beside"`)
+	_ = l.Close()
+	if err := <-answered; err != nil {
+		t.Fatal(err)
+	}
+
 	t.Setenv("SIDETASK_SOCKET", "/run/other.sock")
 	c, err := client.Dial(t.Context(), client.Options{Socket: socket, Autostart: a})
 	if err != nil {

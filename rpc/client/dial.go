@@ -23,6 +23,7 @@ var errCrashed = errors.New("its socket is still there")
 type noDaemon struct {
 	socket  string
 	crashed bool
+	keeper  error // why the keeper of our task did not start one, where we are in a task
 }
 
 func (e *noDaemon) Error() string { return fmt.Sprintf("%v at %s", ErrNoDaemon, e.socket) }
@@ -34,8 +35,8 @@ func (e *noDaemon) Is(target error) bool {
 
 // Hint is the line that says what to do.
 func (e *noDaemon) Hint() string {
-	if ofTask(e.socket) {
-		return "one that is started inside a task would end with it: run `sidetask status` outside"
+	if e.keeper != nil {
+		return fmt.Sprintf("one that is started inside a task would end with it, and %v: run `sidetask status` outside", e.keeper)
 	}
 	return "start one with `sidetask daemon`, or leave out --no-autostart"
 }
@@ -43,18 +44,10 @@ func (e *noDaemon) Hint() string {
 // reach connects, and starts a daemon where there is none and o says so.
 func reach(ctx context.Context, o Options) (net.Conn, error) {
 	conn, err := connect(ctx, o.Socket)
-	if o.Autostart == nil || !errors.Is(err, ErrNoDaemon) || ofTask(o.Socket) {
+	if o.Autostart == nil || !errors.Is(err, ErrNoDaemon) {
 		return conn, err
 	}
 	return o.Autostart.run(ctx, o.Socket)
-}
-
-// ofTask reports whether this process belongs to a task of the daemon of that
-// socket. The task's keeper is the reaper of all that comes from here, detached
-// or not: the end of the task would be the end of a daemon that is started here,
-// and of every task that it has started since.
-func ofTask(socket string) bool {
-	return os.Getenv("SIDETASK_TASK") != "" && os.Getenv("SIDETASK_SOCKET") == socket
 }
 
 // connect dials the socket and checks that our own user (or root) listens: what
@@ -69,6 +62,11 @@ func connect(ctx context.Context, socket string) (net.Conn, error) {
 	if err != nil {
 		return nil, explain(socket, err)
 	}
+	return ours(conn, socket)
+}
+
+// ours gives the connection back if our own user, or root, has the other end.
+func ours(conn net.Conn, socket string) (net.Conn, error) {
 	uid, err := peerUID(conn.(*net.UnixConn))
 	if err == nil && uid != os.Getuid() && uid != 0 {
 		err = fmt.Errorf("the socket %s is served by uid %d, not by you (%d): remove it, or set SIDETASK_SOCKET", socket, uid, os.Getuid())

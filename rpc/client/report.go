@@ -1,9 +1,15 @@
 package client
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
+	"time"
+
+	"sidetask/process/wire"
 )
 
 // reportFD is the descriptor on which a started daemon reports, and
@@ -51,4 +57,37 @@ func (r Report) Write(pipe *os.File) {
 		_, _ = pipe.Write(append(line, '\n'))
 	}
 	_ = pipe.Close()
+}
+
+// hear reads the daemon's report, or why a keeper did not start the helper.
+// ended is how the helper ended, where that is known.
+func hear(ctx context.Context, from reportEnd, ended error) (Report, error) {
+	stop := context.AfterFunc(ctx, func() { _ = from.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	line, err := bufio.NewReader(io.LimitReader(from, maxReport)).ReadBytes('\n')
+	if ctx.Err() != nil {
+		return Report{}, fmt.Errorf("it was not ready in time: %w", ctx.Err())
+	}
+	var report Report
+	if err == nil {
+		err = json.Unmarshal(line, &report)
+	}
+	if err == nil {
+		return report, nil
+	}
+	var refusal wire.Answer
+	if wire.Decode(line, &refusal) == nil && refusal.Error != "" {
+		return Report{}, fmt.Errorf("%w (%s)", errKeeper, refusal.Error)
+	}
+	if ended != nil {
+		err = ended
+	}
+	return Report{}, fmt.Errorf("it ended without a word (%w): see its log, or run `sidetask daemon`", err)
+}
+
+// reportEnd is our end of the pipe, or of the connection to a keeper, on which
+// the daemon reports.
+type reportEnd interface {
+	io.Reader
+	SetReadDeadline(t time.Time) error
 }

@@ -1,8 +1,6 @@
-package process
+package wire
 
 import (
-	"bytes"
-	"os"
 	"strings"
 	"testing"
 
@@ -10,53 +8,32 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestWireIsTheKeepers: process and keeper share no package, so what they say to
-// each other is in both, word for word.
-func TestWireIsTheKeepers(t *testing.T) {
-	read := func(path, clause string) []byte {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rest, ok := bytes.CutPrefix(text, []byte(clause))
-		if !ok {
-			t.Fatalf("%s does not begin with %q", path, clause)
-		}
-		return rest
-	}
-	ours := read("wire.go", "package process\n")
-	keepers := read("../cmd/sidetask-keeper/wire.go", "package main\n")
-	if !bytes.Equal(ours, keepers) {
-		t.Error("process/wire.go and cmd/sidetask-keeper/wire.go differ: copy one over the other")
-	}
-}
-
 // TestLine: what is written is read again, whatever is in it, and a line that
 // was cut off anywhere is none.
 func TestLine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bytes := rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })
 		number := rapid.Int64()
-		j := job{
-			Format: format, Row: number.Draw(t, "row"), Dir: bytes.Draw(t, "dir"), Argv: rapid.SliceOfN(bytes, 1, 3).Draw(t, "argv"),
+		j := Job{
+			Format: Format, Row: number.Draw(t, "row"), Dir: bytes.Draw(t, "dir"), Argv: rapid.SliceOfN(bytes, 1, 3).Draw(t, "argv"),
 			Env: rapid.SliceOfN(bytes, 1, 5).Draw(t, "env"), Stdin: rapid.Bool().Draw(t, "stdin"), Cols: rapid.Int().Draw(t, "cols"),
 		}
-		line := encode(j.fields())
-		var back job
-		if err := decode(line, back.fields()); err != nil {
+		line := Encode(&j)
+		var back Job
+		if err := Decode(line, &back); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
 		if diff := cmp.Diff(j, back); diff != "" {
 			t.Fatal(diff)
 		}
 		cut := rapid.IntRange(0, len(line)-1).Draw(t, "cut")
-		if decode(line[:cut], new(job).fields()) == nil {
+		if Decode(line[:cut], new(Job)) == nil {
 			t.Fatalf("a cut line was taken for a whole one: %q", line[:cut])
 		}
 		zero := int64(0)
 		for _, grace := range []*int64{nil, &zero} { // "at once" and "as the job says" differ
-			r, back := request{Op: opStop, GraceMs: grace}, request{}
-			if err := decode(encode(r.fields()), back.fields()); err != nil || !cmp.Equal(r, back) {
+			r, back := Request{Op: OpStop, GraceMs: grace}, Request{}
+			if err := Decode(Encode(&r), &back); err != nil || !cmp.Equal(r, back) {
 				t.Fatalf("%+v came back as %+v, %v", r, back, err)
 			}
 		}
@@ -71,15 +48,15 @@ func FuzzLine(f *testing.F) {
 	f.Add("=\n")
 	f.Add("dir=\"\n")
 	f.Fuzz(func(t *testing.T, line string) {
-		var j, back job
-		if decode([]byte(line), j.fields()) != nil {
+		var j, back Job
+		if Decode([]byte(line), &j) != nil {
 			return
 		}
-		again := encode(j.fields())
+		again := Encode(&j)
 		if strings.Count(string(again), "\n") != 1 {
 			t.Fatalf("%q is not one line", again)
 		}
-		if err := decode(again, back.fields()); err != nil || !cmp.Equal(j, back) {
+		if err := Decode(again, &back); err != nil || !cmp.Equal(j, back) {
 			t.Fatalf("%q: %+v, then %+v (%v)", line, j, back, err)
 		}
 	})
