@@ -32,9 +32,8 @@ type proxy struct {
 	editor, agent         *outlet
 	stderr                *noise
 	fromEditor, fromAgent *inlet
-	reads                 int          // of both
-	scanner               wire.Scanner // of the agent's lines
-	holdAgent             int          // responses that wait for a bind: nothing is read from the agent meanwhile
+	reads                 int // of both
+	holdAgent             int // responses that wait for a bind: nothing is read from the agent meanwhile
 	version               int
 	clientName, agentName string
 	agentVersion          string
