@@ -39,8 +39,8 @@ type form int
 const (
 	formNone form = iota
 	formClaude
-	formCodex
-	formZed
+	formCodexTS
+	formCodexRust
 	formGemini
 	formOpencode
 )
@@ -50,7 +50,7 @@ type forms [formOpencode + 1]bool
 
 // perSession reports whether the agent is known to keep one MCP process for each session.
 func (f forms) perSession() bool {
-	return f[formClaude] || f[formCodex] || f[formZed] || f[formGemini]
+	return f[formClaude] || f[formCodexTS] || f[formCodexRust] || f[formGemini]
 }
 
 var tools = []string{rpc.ToolStart, rpc.ToolOutput, rpc.ToolList, rpc.ToolKill}
@@ -76,7 +76,7 @@ func toolOf(line []byte, call wire.Span, server string) (tool string, f form) {
 	for _, c := range []struct {
 		prefix string
 		form   form
-	}{{"mcp." + server + ".", formCodex}, {"Tool: " + server + "/", formZed}, {server + "_", formOpencode}} {
+	}{{"mcp." + server + ".", formCodexTS}, {"Tool: " + server + "/", formCodexRust}, {server + "_", formOpencode}} {
 		if t := find(c.prefix, title); t != "" {
 			return t, c.form
 		}
@@ -89,7 +89,7 @@ func toolOf(line []byte, call wire.Span, server string) (tool string, f form) {
 		}
 	}
 	if wire.Text(line, call, "rawInput", "server") == server {
-		return find("", wire.Text(line, call, "rawInput", "tool")), formCodex
+		return find("", wire.Text(line, call, "rawInput", "tool")), formCodexTS
 	}
 	return "", formNone
 }
@@ -138,11 +138,11 @@ func (p *proxy) card(s *session, line []byte, call wire.Span, asking bool) []byt
 
 // isOurs reports whether a tool call is of a tool of ours.
 func (s *session) isOurs(line []byte, call wire.Span) bool {
-	if s.server == "" || s.cards.byID[wire.Text(line, call, "toolCallId")] != nil {
-		return s.server != ""
+	if s.server == "" {
+		return false
 	}
 	tool, _ := toolOf(line, call, s.server)
-	return tool != ""
+	return tool != "" || s.cards.byID[wire.Text(line, call, "toolCallId")] != nil
 }
 
 func (cs *cards) add(c *card) {

@@ -6,10 +6,14 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"time"
 
 	"sidetask/acp/internal/turn"
 	"sidetask/rpc"
 )
+
+// callTime bounds a call to the daemon that nobody waits for.
+const callTime = 10 * time.Second
 
 // link is what is known of the daemon.
 type link struct {

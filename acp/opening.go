@@ -8,7 +8,6 @@ import (
 
 	"sidetask/acp/internal/turn"
 	"sidetask/acp/internal/wire"
-	"sidetask/rpc"
 )
 
 const (
@@ -27,7 +26,7 @@ func (p *proxy) openSession(r *request, line []byte, e wire.Envelope) {
 		number: p.lastSession,
 		fresh:  r.method == methodNew || r.method == methodFork,
 		cwd:    wire.Text(line, e.Params, "cwd"),
-		token:  randomHex(16), unsettled: map[string]rpc.InboxAck{}, acking: map[string]string{},
+		token:  randomHex(16), unsettled: map[string]settlement{},
 		machine: turn.New(p.machineSettings()),
 	}
 	edit, name, ok := p.entry(line, e, s.token)

@@ -171,8 +171,8 @@ func (p *proxy) nowBound(s *session, pending int) {
 	p.sayOnce(s)
 	p.note(s)
 	p.userSpoke(s)
-	for lease := range s.unsettled {
-		p.settleNow(s, lease)
+	for _, done := range s.unsettled {
+		p.settleNow(s, done)
 	}
 	p.syncNext(s)
 	if pending > 0 || p.link.pending[s.owner] {

@@ -136,12 +136,6 @@ func (p *proxy) after(d time.Duration, f func()) {
 	time.AfterFunc(d, func() { p.post(f) })
 }
 
-// nextID makes an id for a request of ours.
-func (p *proxy) nextID() string {
-	p.lastID++
-	return fmt.Sprintf(`"%s%d"`, p.prefix, p.lastID)
-}
-
 // randomHex gives n random bytes in hex.
 func randomHex(n int) string {
 	b := make([]byte, n)
@@ -161,7 +155,7 @@ func (p *proxy) noise(b []byte) {
 	}
 }
 
-// toEditor sends a line of ours to the editor.
+// toEditor sends a line to the editor, unless it has had that already: see wentBy.
 func (p *proxy) toEditor(mark string, line []byte) {
 	if p.isPast(line) {
 		delete(p.past, &line[0])
@@ -177,13 +171,18 @@ func (p *proxy) toAgent(mark string, line []byte) {
 		p.drop(toAgent, line)
 		return
 	}
-	p.trace.line(toAgent, mark, line)
-	if p.chain != nil {
-		line = p.chain.wrap(line)
-		p.editor.line(line)
+	if p.chain == nil {
+		p.trace.line(toAgent, mark, line)
+		p.agent.line(line)
 		return
 	}
-	p.agent.line(line)
+	wrapped := p.chain.wrap(line)
+	if wrapped == nil { // no message
+		p.drop(toAgent, line)
+		return
+	}
+	p.trace.line(toAgent, mark, line)
+	p.editor.line(wrapped)
 }
 
 // drop notes a message that goes nowhere.
