@@ -3,7 +3,6 @@ package acp
 import (
 	"bytes"
 	"strconv"
-	"strings"
 	"time"
 
 	"sidetask/acp/internal/turn"
@@ -236,15 +235,4 @@ func (p *proxy) letGo(s *session) {
 	if s.onBind != nil {
 		s.onBind()
 	}
-}
-
-// environment makes the tasks' environment of KEY=value. Ours is not theirs.
-func environment(env []string) map[string]string {
-	out := make(map[string]string, len(env))
-	for _, kv := range env {
-		if k, v, ok := strings.Cut(kv, "="); ok && k != "" && !strings.HasPrefix(k, "SIDETASK_") {
-			out[k] = v
-		}
-	}
-	return out
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"sidetask/acp/internal/turn"
 	"sidetask/rpc"
@@ -85,6 +86,17 @@ func (p *proxy) registerOf(s *session) rpc.OwnerRegister {
 		r.Leases = append(s.machine.Leases(), slices.Collect(maps.Keys(s.unsettled))...)
 	}
 	return r
+}
+
+// environment makes the tasks' environment of KEY=value. Ours is not theirs.
+func environment(env []string) map[string]string {
+	out := make(map[string]string, len(env))
+	for _, kv := range env {
+		if k, v, ok := strings.Cut(kv, "="); ok && k != "" && !strings.HasPrefix(k, "SIDETASK_") {
+			out[k] = v
+		}
+	}
+	return out
 }
 
 // lost notes that the connection has ended. The chat goes on without.
