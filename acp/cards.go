@@ -18,8 +18,8 @@ const maxCards = 1024
 type card struct {
 	id      string // its toolCallId
 	tool    string
-	args    json.RawMessage
-	title   []byte // as JSON; nil while the arguments are not known, or bad
+	args    json.RawMessage // while it is not over
+	title   []byte          // as JSON; nil while the arguments are not known, or bad
 	kind    []byte
 	status  string
 	shown   time.Time // when its arguments, or that it is in progress, were first shown
@@ -118,7 +118,9 @@ func (p *proxy) card(s *session, line []byte, call wire.Span, asking bool) []byt
 	if status != "" {
 		c.status = status
 	}
-	c.over = c.over || status == "completed" || status == "failed"
+	if c.over || status == "completed" || status == "failed" {
+		c.end()
+	}
 	if s.loading == 0 {
 		p.cardShown(s, c)
 	}
@@ -135,6 +137,10 @@ func (p *proxy) card(s *session, line []byte, call wire.Span, asking bool) []byt
 	}
 	return wire.Splice(line, edits...)
 }
+
+// end notes that the call is over. No call waits for this card any more, so what
+// its arguments are, which may be much, need not be known.
+func (c *card) end() { c.over, c.args = true, nil }
 
 // isOurs reports whether a tool call is of a tool of ours.
 func (s *session) isOurs(line []byte, call wire.Span) bool {
@@ -209,7 +215,7 @@ func (p *proxy) closeCards(s *session, r turn.Result) {
 		if c.over {
 			continue
 		}
-		c.over = true
+		c.end()
 		p.toEditor(markAdded, message(methodUpdate, `{"sessionId":`+string(wire.Quote(s.id))+
 			`,"update":{"sessionUpdate":"tool_call_update","toolCallId":`+string(wire.Quote(c.id))+`,"status":"failed"}}`))
 	}

@@ -122,7 +122,7 @@ func (p *proxy) clientRequest(line []byte, e wire.Envelope, method string) {
 		r.session = s
 		r.ref = p.keep(&keptLine{line: line, env: e, session: s, id: key})
 		p.step(s, turn.Prompt{Ref: r.ref, Slash: slash(line, e)})
-		p.bound(r.ref)
+		p.limitKept(r.ref)
 		p.traceHeld(fromEditor, r.ref, line)
 	case methodCancel:
 		p.toAgent("", line)
