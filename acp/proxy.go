@@ -19,47 +19,52 @@ const maxOpen = 1 << 16
 // proxy is the state of [Run]. Only the loop touches it; others hand it
 // functions through post.
 type proxy struct {
-	o      Options
-	prefix string // of our own request ids
-	lastID int
-	trace  *tracer
+	o        Options
+	settings rpc.ACPSettings
+	inbox    chan func()
+	ended    chan struct{} // closed when the loop has ended: post gives up then
+	prefix   string        // of our own request ids
+	lastID   int
+	trace    *tracer
+	stderr   *noise
 
-	inbox chan func()
-	ended chan struct{} // closed when the loop has ended: post gives up then
-
+	// The two sides, and what they say of themselves.
 	marks                 string // begins the marks of long lines
 	gaps                  *wire.Gaps
 	editor, agent         *outlet
-	stderr                *noise
 	fromEditor, fromAgent *inlet
 	reads                 int // of both
+	heard                 int // requests that the editor has made
 	holdAgent             int // responses that wait for a bind: nothing is read from the agent meanwhile
 	version               int
 	clientName, agentName string
 	agentVersion          string
-	noticesShown          bool // the editor has clientCapabilities.session.notices
-	settings              rpc.ACPSettings
+	noticesShown          bool   // the editor has clientCapabilities.session.notices
 	show                  string // what the editor is shown of a wake: never auto
-	sessions              map[string]*session
-	opening               map[*session]bool    // their request is not answered yet
-	requests              map[string]*request  // the editor's open requests, by id
-	own                   map[string]ownPrompt // our prompts at the agent, by id
-	asked                 map[string]*asked    // the agent's open requests for permission, by id
-	kept                  map[turn.Ref]*keptLine
-	past                  map[*byte]bool // short forms of answers that the editor has, by their first byte
-	lastRef               turn.Ref
-	lastSession           int
-	keptBytes             int
-	daemon                Daemon
-	link                  link
-	resolves              []*resolve
 	forms                 forms
-	saying                saying
-	life                  *child
-	chain                 *chain
-	background            group
-	heard                 int // requests that the editor has made
-	end                   ending
+
+	// What is open between them.
+	sessions    map[string]*session
+	lastSession int
+	opening     map[*session]bool    // their request is not answered yet, or a later load not bound
+	requests    map[string]*request  // the editor's open requests, by id
+	own         map[string]ownPrompt // our prompts at the agent, by id
+	asked       map[string]*asked    // the agent's open requests for permission, by id
+	kept        map[turn.Ref]*keptLine
+	lastRef     turn.Ref
+	keptBytes   int
+	past        map[*byte]bool // short forms of answers that the editor has, by their first byte
+
+	// The daemon.
+	daemon     Daemon
+	link       link
+	resolves   []*resolve
+	saying     saying
+	background group
+
+	life  *child // nil in a chain
+	chain *chain // nil but in a chain
+	end   ending
 }
 
 // request is an open request of the editor.
