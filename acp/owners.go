@@ -140,7 +140,10 @@ func (p *proxy) sync(s *session) {
 // registered takes the daemon's answer to owner/register.
 func (p *proxy) registered(s *session, resumed bool, got rpc.OwnerRegistered, err error) {
 	s.waiting = false
-	if err != nil {
+	switch {
+	case s.lost: // closed or taken over meanwhile
+		return
+	case err != nil:
 		p.refusedOwner(s, err)
 		return
 	}
@@ -156,7 +159,10 @@ func (p *proxy) registered(s *session, resumed bool, got rpc.OwnerRegistered, er
 // bindDone takes the daemon's answer to owner/bind.
 func (p *proxy) bindDone(s *session, got rpc.OwnerBound, err error) {
 	s.waiting = false
-	if err != nil {
+	switch {
+	case s.lost: // closed or taken over meanwhile
+		return
+	case err != nil:
 		p.refusedOwner(s, err)
 		return
 	}
