@@ -11,7 +11,7 @@ import (
 // agentLine takes one line of the agent. What is no message goes to stderr.
 func (p *proxy) agentLine(line []byte) {
 	line = ended(line)
-	e, ok := p.scanner.Scan(line)
+	e, ok := wire.Scan(line)
 	if !ok {
 		if len(bytes.TrimSpace(line)) > 0 {
 			p.trace.line(fromAgent, markDropped, line)

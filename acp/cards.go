@@ -18,8 +18,8 @@ const maxCards = 1024
 type card struct {
 	id      string // its toolCallId
 	tool    string
-	args    json.RawMessage
-	title   []byte // as JSON; nil while the arguments are not known, or bad
+	args    json.RawMessage // while it is not over
+	title   []byte          // as JSON; nil while the arguments are not known, or bad
 	kind    []byte
 	status  string
 	shown   time.Time // when its arguments, or that it is in progress, were first shown
@@ -39,8 +39,8 @@ type form int
 const (
 	formNone form = iota
 	formClaude
-	formCodex
-	formZed
+	formCodexTS
+	formCodexRust
 	formGemini
 	formOpencode
 )
@@ -50,7 +50,7 @@ type forms [formOpencode + 1]bool
 
 // perSession reports whether the agent is known to keep one MCP process for each session.
 func (f forms) perSession() bool {
-	return f[formClaude] || f[formCodex] || f[formZed] || f[formGemini]
+	return f[formClaude] || f[formCodexTS] || f[formCodexRust] || f[formGemini]
 }
 
 var tools = []string{rpc.ToolStart, rpc.ToolOutput, rpc.ToolList, rpc.ToolKill}
@@ -76,7 +76,7 @@ func toolOf(line []byte, call wire.Span, server string) (tool string, f form) {
 	for _, c := range []struct {
 		prefix string
 		form   form
-	}{{"mcp." + server + ".", formCodex}, {"Tool: " + server + "/", formZed}, {server + "_", formOpencode}} {
+	}{{"mcp." + server + ".", formCodexTS}, {"Tool: " + server + "/", formCodexRust}, {server + "_", formOpencode}} {
 		if t := find(c.prefix, title); t != "" {
 			return t, c.form
 		}
@@ -89,7 +89,7 @@ func toolOf(line []byte, call wire.Span, server string) (tool string, f form) {
 		}
 	}
 	if wire.Text(line, call, "rawInput", "server") == server {
-		return find("", wire.Text(line, call, "rawInput", "tool")), formCodex
+		return find("", wire.Text(line, call, "rawInput", "tool")), formCodexTS
 	}
 	return "", formNone
 }
@@ -118,7 +118,9 @@ func (p *proxy) card(s *session, line []byte, call wire.Span, asking bool) []byt
 	if status != "" {
 		c.status = status
 	}
-	c.over = c.over || status == "completed" || status == "failed"
+	if c.over || status == "completed" || status == "failed" {
+		c.end()
+	}
 	if s.loading == 0 {
 		p.cardShown(s, c)
 	}
@@ -136,13 +138,17 @@ func (p *proxy) card(s *session, line []byte, call wire.Span, asking bool) []byt
 	return wire.Splice(line, edits...)
 }
 
+// end notes that the call is over. No call waits for this card any more, so what
+// its arguments are, which may be much, need not be known.
+func (c *card) end() { c.over, c.args = true, nil }
+
 // isOurs reports whether a tool call is of a tool of ours.
 func (s *session) isOurs(line []byte, call wire.Span) bool {
-	if s.server == "" || s.cards.byID[wire.Text(line, call, "toolCallId")] != nil {
-		return s.server != ""
+	if s.server == "" {
+		return false
 	}
 	tool, _ := toolOf(line, call, s.server)
-	return tool != ""
+	return tool != "" || s.cards.byID[wire.Text(line, call, "toolCallId")] != nil
 }
 
 func (cs *cards) add(c *card) {
@@ -209,7 +215,7 @@ func (p *proxy) closeCards(s *session, r turn.Result) {
 		if c.over {
 			continue
 		}
-		c.over = true
+		c.end()
 		p.toEditor(markAdded, message(methodUpdate, `{"sessionId":`+string(wire.Quote(s.id))+
 			`,"update":{"sessionUpdate":"tool_call_update","toolCallId":`+string(wire.Quote(c.id))+`,"status":"failed"}}`))
 	}

@@ -66,7 +66,7 @@ func (p *proxy) chainLine(line []byte, e wire.Envelope) {
 		default:
 			p.drop(fromEditor, line)
 		}
-	case method == methodCancelReq && c.up[wire.Key([]byte(rawAt(line, e.Params, "requestId")))]:
+	case method == methodCancelReq && c.up[cancelled(line, e)]:
 		p.agentLine(line)
 	default:
 		p.trace.line(fromEditor, "", line)
@@ -78,6 +78,7 @@ func (p *proxy) chainLine(line []byte, e wire.Envelope) {
 // when the successor has answered.
 func (p *proxy) chainInit(line []byte, e wire.Envelope, method string) {
 	if !e.Request() || strings.TrimPrefix(method, "_") != methodChainInit {
+		p.drop(fromEditor, line)
 		if e.Request() {
 			p.answerError(e.ID.Of(line), -32600, "no agent command: run `sidetask acp -- AGENT ARGS…`, or as a component of a chain, which begins with proxy/initialize")
 		}
@@ -92,7 +93,8 @@ func (p *proxy) chainInit(line []byte, e wire.Envelope, method string) {
 	}
 }
 
-// wrap makes a line for the successor of one for the agent.
+// wrap makes a line for the successor of one for the agent, nil of what is no
+// message.
 func (c *chain) wrap(line []byte) []byte {
 	e, ok := wire.Scan(line)
 	if !ok {
@@ -140,16 +142,4 @@ func unwrap(line []byte, e wire.Envelope) []byte {
 	}
 	out.WriteString("}\n")
 	return out.Bytes()
-}
-
-func rawAt(line []byte, s wire.Span, name string) string {
-	if v, ok := wire.Get(line, s, name); ok {
-		return string(v.Of(line))
-	}
-	return ""
-}
-
-// answerError answers a request of the editor with an error of ours.
-func (p *proxy) answerError(id []byte, code int, text string) {
-	p.toEditor(markAdded, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`+"\n", id, code, wire.Quote(text)))
 }

@@ -88,9 +88,9 @@ func (c *child) waitProcess() (code int, status string) {
 type lastLine struct {
 	to io.Writer
 
-	mu   sync.Mutex // guards line: the command's goroutine writes, the loop reads
-	line []byte
-	tail []byte
+	mu   sync.Mutex // guards line and tail: the command's goroutine writes, the loop reads
+	line []byte     // the last whole one that is not blank
+	tail []byte     // of one that has not ended
 }
 
 const maxLastLine = 4096

@@ -45,23 +45,26 @@ func (p *proxy) userSpoke(s *session) {
 	}})
 }
 
+// settlement is the ack or the release of a lease.
+type settlement struct {
+	method string
+	params rpc.InboxAck
+}
+
 // settle acknowledges or releases a lease. What a lost daemon did not hear is
 // said again to the next one.
-func (p *proxy) settle(s *session, method string, params rpc.InboxAck) {
-	s.unsettled[params.Lease] = params
-	s.acking[params.Lease] = method
+func (p *proxy) settle(s *session, done settlement) {
+	s.unsettled[done.params.Lease] = done
 	if s.bound {
-		p.settleNow(s, params.Lease)
+		p.settleNow(s, done)
 	}
 }
 
-func (p *proxy) settleNow(s *session, lease string) {
-	params := s.unsettled[lease]
-	params.Token = s.token // which may be another than when it was noted
-	p.call(s, &call{method: s.acking[lease], params: params, result: &rpc.Empty{}, then: func(err error) {
+func (p *proxy) settleNow(s *session, done settlement) {
+	done.params.Token = s.token // which may be another than when it was noted
+	p.call(s, &call{method: done.method, params: done.params, result: &rpc.Empty{}, then: func(err error) {
 		if answered(err) {
-			delete(s.unsettled, lease)
-			delete(s.acking, lease)
+			delete(s.unsettled, done.params.Lease)
 		}
 	}})
 }

@@ -15,13 +15,22 @@ const (
 	reasonClosed = "session closed"
 )
 
-// endSession forgets a session that was closed, with its owner and tasks.
+// endSession forgets a session that was closed, with its owner and tasks, and the
+// tokens of later loads of it that no daemon has bound yet. One whose load is not
+// answered may open it anew.
 func (p *proxy) endSession(s *session) {
 	if p.sessions[s.id] == s {
 		delete(p.sessions, s.id)
 	}
 	p.gone(s)
 	p.dispose(s, reasonClosed)
+	for next := range p.opening {
+		if next.into == s && next.named {
+			delete(p.opening, next)
+			p.letGo(next)
+			p.dispose(next, reasonClosed)
+		}
+	}
 }
 
 // gone ends what is ours of a session that the agent has no more. Requests for

@@ -11,7 +11,7 @@ import (
 // Over gives the way to the daemon over its socket. Handle of o is set here.
 func Over(o client.Options) func(Hooks) Daemon {
 	return func(h Hooks) Daemon {
-		k := &kept{}
+		k := &watched{}
 		o.Handle = func(ctx context.Context, _ *client.Client, method string, params json.RawMessage) (any, error) {
 			return h.Handle(ctx, method, params)
 		}
@@ -30,20 +30,20 @@ func Over(o client.Options) func(Hooks) Daemon {
 	}
 }
 
-// kept is a keeper with the goroutines that tell of ended connections.
-type kept struct {
+// watched is a keeper with the goroutines that tell of ended connections.
+type watched struct {
 	*client.Keeper
 	watchers sync.WaitGroup
 }
 
 // Await waits for a connection.
-func (k *kept) Await(ctx context.Context) error {
+func (k *watched) Await(ctx context.Context) error {
 	_, err := k.Client(ctx)
 	return err
 }
 
 // Close ends the connection and waits for all that belongs to it.
-func (k *kept) Close() error {
+func (k *watched) Close() error {
 	err := k.Keeper.Close()
 	k.watchers.Wait()
 	return err

@@ -6,10 +6,14 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"time"
 
 	"sidetask/acp/internal/turn"
 	"sidetask/rpc"
 )
+
+// callTime bounds a call to the daemon that nobody waits for.
+const callTime = 10 * time.Second
 
 // link is what is known of the daemon.
 type link struct {
@@ -19,6 +23,7 @@ type link struct {
 	number  int    // of the connection
 	peer    rpc.Peer
 	pending map[string]bool // bells of handles not known yet
+	rereads int             // of the settings: only what the last one finds counts
 }
 
 // call is one call to the daemon for a session. They go out one after another.
@@ -116,12 +121,33 @@ func (p *proxy) configure(set rpc.ACPSettings) {
 }
 
 // reread takes the [acp] settings after the configuration has changed.
-func (p *proxy) reread(ctx context.Context) {
+func (p *proxy) reread() {
+	p.link.rereads++
+	number := p.link.rereads
+	p.background.start(func(ctx context.Context) {
+		set, ok := p.readSettings(ctx)
+		if !ok {
+			return // those in force stay; a new connection says them again
+		}
+		p.post(func() {
+			if number != p.link.rereads {
+				return
+			}
+			p.configure(set)
+			for _, s := range p.allSessions() {
+				p.note(s)
+			}
+		})
+	})
+}
+
+// readSettings asks the daemon for the [acp] settings. It runs beside the loop.
+func (p *proxy) readSettings(ctx context.Context) (set rpc.ACPSettings, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	var got rpc.ConfigGetResult
 	if err := p.daemon.Call(ctx, rpc.MethodConfigGet, rpc.Empty{}, &got); err != nil {
-		return // those in force stay; a new connection says them again
+		return set, false
 	}
 	table := map[string]json.RawMessage{}
 	for _, s := range got.Settings {
@@ -129,17 +155,8 @@ func (p *proxy) reread(ctx context.Context) {
 			table[key] = s.Value
 		}
 	}
-	var set rpc.ACPSettings
 	raw, err := json.Marshal(table)
-	if err != nil || json.Unmarshal(raw, &set) != nil {
-		return
-	}
-	p.post(func() {
-		p.configure(set)
-		for _, s := range p.allSessions() {
-			p.note(s)
-		}
-	})
+	return set, err == nil && json.Unmarshal(raw, &set) == nil
 }
 
 // handle takes the daemon's notifications and requests.
@@ -152,7 +169,7 @@ func (p *proxy) handle(ctx context.Context, method string, params json.RawMessag
 		}
 		return nil, nil
 	case rpc.NotifyConfigChanged:
-		p.post(func() { p.background.start(p.reread) })
+		p.post(p.reread)
 		return nil, nil
 	case rpc.NotifyOwnerLost:
 		var n rpc.OwnerLost

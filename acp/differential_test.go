@@ -2,7 +2,6 @@ package acp
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -114,31 +113,21 @@ func (r lineReader) next(t *rapid.T) string {
 // what would pass without it: the same bytes, in the same order, both ways.
 func TestDifferential(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		edIn, editor := io.Pipe()
-		toEditor, edOut := io.Pipe()
-		agOut, agent := io.Pipe()
-		toAgent, agIn := io.Pipe()
-		died := make(chan int, 1)
 		d := &fakeDaemon{b: &bench{}, up: true, mounts: `{}`}
-		c := &child{stdin: agIn, stdout: agOut, stderr: &lastLine{to: io.Discard}, wait: func() (int, string) { return <-died, "" }}
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			runWith(context.Background(), Options{In: edIn, Out: edOut, Err: io.Discard, Agent: []string{"agent"}, Executable: "/x", Socket: "/s", Connect: d.connect}, c)
-		}()
-		fromAgent, fromEditor := lineReader{bufio.NewReader(toAgent)}, lineReader{bufio.NewReader(toEditor)}
+		p := newPipes(Options{Executable: "/x", Socket: "/s", Connect: d.connect})
+		fromAgent, fromEditor := lineReader{bufio.NewReader(p.toAgent)}, lineReader{bufio.NewReader(p.toEditor)}
 		send := func(w io.Writer, line string) { _, _ = io.WriteString(w, line+"\n") }
 
-		send(editor, `{"jsonrpc":"2.0","id":"new","method":"session/new","params":{"mcpServers":[]}}`)
+		send(p.editor, `{"jsonrpc":"2.0","id":"new","method":"session/new","params":{"mcpServers":[]}}`)
 		fromAgent.next(t)
-		send(agent, `{"jsonrpc":"2.0","id":"new","result":{"sessionId":"s"}}`)
+		send(p.agent, `{"jsonrpc":"2.0","id":"new","result":{"sessionId":"s"}}`)
 		fromEditor.next(t)
 
 		down := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string { return traffic(t, clientMethods, false) }), 0, 12).Draw(t, "down")
 		up := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string { return traffic(t, agentMethods, true) }), 0, 12).Draw(t, "up")
 		down, up = append(down, `{"method":"end"}`), append(up, `{"method":"end"}`)
-		go func() { send(editor, strings.Join(down, "\n")) }()
-		go func() { send(agent, strings.Join(up, "\n")) }()
+		go func() { send(p.editor, strings.Join(down, "\n")) }()
+		go func() { send(p.agent, strings.Join(up, "\n")) }()
 		for _, dir := range []struct {
 			name string
 			r    lineReader
@@ -150,11 +139,6 @@ func TestDifferential(t *testing.T) {
 				}
 			}
 		}
-		go func() { _, _ = io.Copy(io.Discard, fromEditor) }() // the errors of what was left open
-		_ = editor.Close()
-		died <- 0
-		_ = agent.Close()
-		<-done
-		_, _ = toAgent.Close(), toEditor.Close()
+		p.end()
 	})
 }

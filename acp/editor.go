@@ -122,7 +122,7 @@ func (p *proxy) clientRequest(line []byte, e wire.Envelope, method string) {
 		r.session = s
 		r.ref = p.keep(&keptLine{line: line, env: e, session: s, id: key})
 		p.step(s, turn.Prompt{Ref: r.ref, Slash: slash(line, e)})
-		p.bound(r.ref)
+		p.limitKept(r.ref)
 		p.traceHeld(fromEditor, r.ref, line)
 	case methodCancel:
 		p.toAgent("", line)
@@ -154,17 +154,25 @@ func slash(line []byte, e wire.Envelope) bool {
 
 // cancelRequest takes $/cancel_request: of a request that waits here it is ours.
 func (p *proxy) cancelRequest(line []byte, e wire.Envelope) {
-	if id, ok := wire.Get(line, e.Params, "requestId"); ok {
-		if r := p.requests[wire.Key(id.Of(line))]; r != nil {
-			ref := max(r.ref, r.held)
-			if k := p.kept[ref]; k != nil && k.session.machine.Holds(ref) {
-				p.drop(fromEditor, line)
-				p.step(k.session, turn.CancelRequest{Ref: ref})
-				return
-			}
+	if r := p.requests[cancelled(line, e)]; r != nil {
+		ref := max(r.ref, r.held)
+		if k := p.kept[ref]; k != nil && k.session.machine.Holds(ref) {
+			p.drop(fromEditor, line)
+			p.step(k.session, turn.CancelRequest{Ref: ref})
+			return
 		}
 	}
 	p.toAgent("", line)
+}
+
+// cancelled is the key of the request that a $/cancel_request names, "" where it
+// names none.
+func cancelled(line []byte, e wire.Envelope) string {
+	id, ok := wire.Get(line, e.Params, "requestId")
+	if !ok {
+		return ""
+	}
+	return wire.Key(id.Of(line))
 }
 
 // clientAnswer takes the editor's answer to a request of the agent.

@@ -2,7 +2,6 @@ package acp
 
 import (
 	"bufio"
-	"context"
 	"io"
 	"strings"
 	"testing"
@@ -45,64 +44,43 @@ func TestHeldInOneRead(t *testing.T) {
 // says still reaches the agent, and memory is bounded.
 func TestSlowEditor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		edIn, editor := io.Pipe()
-		toEditor, edOut := io.Pipe()
-		agOut, agent := io.Pipe()
-		toAgent := &sink{}
-		died, done := make(chan int, 1), make(chan struct{})
-		c := &child{stdin: toAgent, stdout: agOut, stderr: &lastLine{to: io.Discard}, wait: func() (int, string) { return <-died, "" }}
-		go func() {
-			defer close(done)
-			runWith(context.Background(), Options{In: edIn, Out: edOut, Err: io.Discard, Agent: []string{"agent"}}, c)
-		}()
+		p := newPipes(Options{})
 		line := `{"jsonrpc":"2.0","method":"x","params":"` + strings.Repeat("y", 10000) + `"}` + "\n"
 		const lines = 2000 // 20 MB
 		sent := 0
 		go func() {
 			for ; sent < lines; sent++ {
-				_, _ = io.WriteString(agent, line)
+				_, _ = io.WriteString(p.agent, line)
 			}
-			_ = agent.Close()
 		}()
 		synctest.Wait() // all has come to rest: the agent is held up
 		if taken := sent * len(line); taken > 2*queueLimit {
 			t.Errorf("%d bytes are in the proxy, want at most %d", taken, 2*queueLimit)
 		}
-		_, _ = io.WriteString(editor, `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s"}}`+"\n")
-		synctest.Wait()
-		if got := toAgent.take(); !strings.Contains(got, "session/cancel") {
-			t.Errorf("the agent got %q, want the cancel", got)
+		const cancel = `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s"}}` + "\n"
+		_, _ = io.WriteString(p.editor, cancel)
+		if got, err := bufio.NewReader(p.toAgent).ReadString('\n'); got != cancel {
+			t.Errorf("the agent got %q, %v, want the cancel", got, err)
 		}
-		scan, n := bufio.NewReader(toEditor), 0
-		for ; n < lines; n++ {
-			if got, err := scan.ReadString('\n'); err != nil || got != line {
+		toEditor := bufio.NewReader(p.toEditor)
+		for n := range lines {
+			if got, err := toEditor.ReadString('\n'); err != nil || got != line {
 				t.Fatalf("line %d: %v", n, err)
 			}
 		}
-		_ = editor.Close()
-		died <- 0
-		<-done
+		p.end()
 	})
 }
 
 // An agent that does not read holds its editor up, and gets its own lines through.
 func TestSlowAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		edIn, editor := io.Pipe()
-		toEditor := &sink{}
-		agOut, agent := io.Pipe()
-		toAgent, agIn := io.Pipe()
-		died, done := make(chan int, 1), make(chan struct{})
-		c := &child{stdin: agIn, stdout: agOut, stderr: &lastLine{to: io.Discard}, wait: func() (int, string) { return <-died, "" }}
-		go func() {
-			defer close(done)
-			runWith(context.Background(), Options{In: edIn, Out: toEditor, Err: io.Discard, Agent: []string{"agent"}}, c)
-		}()
+		p := newPipes(Options{})
 		line := `{"jsonrpc":"2.0","method":"x","params":"` + strings.Repeat("y", 10000) + `"}` + "\n"
 		sent := 0
 		go func() {
 			for ; sent < 2000; sent++ {
-				if _, err := io.WriteString(editor, line); err != nil {
+				if _, err := io.WriteString(p.editor, line); err != nil {
 					return
 				}
 			}
@@ -111,44 +89,29 @@ func TestSlowAgent(t *testing.T) {
 		if taken := sent * len(line); taken > 2*queueLimit {
 			t.Errorf("%d bytes are in the proxy, want at most %d", taken, 2*queueLimit)
 		}
-		_, _ = io.WriteString(agent, `{"jsonrpc":"2.0","method":"session/update","params":{}}`+"\n")
-		synctest.Wait()
-		if got := toEditor.take(); !strings.Contains(got, "session/update") {
-			t.Errorf("the editor got %q, want the update", got)
+		const update = `{"jsonrpc":"2.0","method":"session/update","params":{}}` + "\n"
+		_, _ = io.WriteString(p.agent, update)
+		if got, err := bufio.NewReader(p.toEditor).ReadString('\n'); got != update {
+			t.Errorf("the editor got %q, %v, want the update", got, err)
 		}
-		died <- 0 // with the agent gone, what was for it goes nowhere
-		_ = agent.Close()
-		_ = toAgent.Close()
-		_ = editor.Close()
-		<-done
+		p.end()
 	})
 }
 
 // A stderr that nobody reads holds nothing up: noise is lost, messages are not.
 func TestUnreadStderr(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		edIn, editor := io.Pipe()
-		agOut, agent := io.Pipe()
 		unread, stderr := io.Pipe()
-		toEditor := &sink{}
-		died, done := make(chan int, 1), make(chan struct{})
-		c := &child{stdin: &sink{}, stdout: agOut, stderr: &lastLine{to: io.Discard}, wait: func() (int, string) { return <-died, "" }}
-		go func() {
-			defer close(done)
-			runWith(context.Background(), Options{In: edIn, Out: toEditor, Err: stderr, Agent: []string{"agent"}}, c)
-		}()
+		p := newPipes(Options{Err: stderr})
 		for range 1000 {
-			_, _ = io.WriteString(agent, "[debug] "+strings.Repeat("noise ", 1000)+"\n")
+			_, _ = io.WriteString(p.agent, "[debug] "+strings.Repeat("noise ", 1000)+"\n")
 		}
-		_, _ = io.WriteString(agent, `{"jsonrpc":"2.0","method":"x"}`+"\n")
-		synctest.Wait()
-		if got := toEditor.take(); got != `{"jsonrpc":"2.0","method":"x"}`+"\n" {
-			t.Errorf("the editor got %.200q", got)
+		const message = `{"jsonrpc":"2.0","method":"x"}` + "\n"
+		_, _ = io.WriteString(p.agent, message)
+		if got, err := bufio.NewReader(p.toEditor).ReadString('\n'); got != message {
+			t.Errorf("the editor got %.200q, %v", got, err)
 		}
-		_ = editor.Close()
-		died <- 0
-		_ = agent.Close()
-		<-done // though the noise is still unread
+		p.end() // though the noise is still unread
 		_ = unread.Close()
 	})
 }

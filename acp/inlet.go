@@ -97,7 +97,7 @@ func (p *proxy) arrived(in *inlet, b batch) {
 }
 
 // mayReadEditor: what the editor says becomes lines to the agent, lines that
-// wait here (see [proxy.bound]), and (little) answers of ours.
+// wait here (see [proxy.limitKept]), and (little) answers of ours.
 func (p *proxy) mayReadEditor() bool {
 	if p.chain != nil && (p.editor.full() || p.holdAgent > 0) {
 		return false

@@ -19,7 +19,7 @@ func (p *proxy) inTurn(r *request, line []byte, e wire.Envelope, mark string) {
 		k.id, r.held = wire.Key(r.id), ref
 	}
 	p.step(s, turn.Other{Ref: ref})
-	p.bound(ref)
+	p.limitKept(ref)
 	p.traceHeld(fromEditor, ref, line)
 }
 
@@ -42,9 +42,9 @@ func (p *proxy) keep(k *keptLine) turn.Ref {
 // keptLimit bounds what waits here behind turns of ours; one line always may.
 const keptLimit = 64 << 20
 
-// bound refuses a message that has begun to wait here, if too much does already:
+// limitKept refuses a message that has begun to wait here, if too much does already:
 // to read no more would keep the editor's cancel out, too.
-func (p *proxy) bound(ref turn.Ref) {
+func (p *proxy) limitKept(ref turn.Ref) {
 	if k := p.kept[ref]; k != nil && k.line != nil && p.keptBytes > keptLimit && p.keptBytes > k.size {
 		k.tooMuch = true
 		p.step(k.session, turn.CancelRequest{Ref: ref})

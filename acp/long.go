@@ -108,8 +108,8 @@ func (p *proxy) editorStreamed(s *streamed) {
 	switch {
 	case p.chain != nil:
 		p.logf("a message of the conductor over %d MiB was dropped: it could not be told whom it is for", wire.MaxLine>>20)
-		if ok && e.Request() {
-			p.answerError(e.ID.Of(line), -32603, fmt.Sprintf("sidetask: a message over %d MiB cannot be passed on in a chain", wire.MaxLine>>20))
+		if ok && !e.ID.Absent() {
+			p.tooLongInChain(e.ID.Of(line), e.Request())
 		}
 	case ok && e.Request() && !s.known:
 		p.streamedRequest(s, line, e)
@@ -119,6 +119,19 @@ func (p *proxy) editorStreamed(s *streamed) {
 		mark = markDropped
 	}
 	p.trace.streamed(fromEditor, mark, line, s.size)
+}
+
+// tooLongInChain answers a request that was dropped. An answer that was dropped
+// goes on as an error: nobody waits for ever.
+func (p *proxy) tooLongInChain(id []byte, request bool) {
+	answer := errorAnswer(id, -32603, fmt.Sprintf("sidetask: a message over %d MiB cannot be passed on in a chain", wire.MaxLine>>20))
+	if request {
+		p.toEditor(markAdded, answer)
+		return
+	}
+	if e, ok := wire.Scan(answer); ok {
+		p.chainLine(answer, e)
+	}
 }
 
 // streamedRequest puts a request of the editor into the books that does not wait

@@ -122,12 +122,20 @@ func TestLongRequest(t *testing.T) {
 	}
 }
 
-// A message of a conductor that is too long to be wrapped is answered.
+// A message of a conductor that is too long to be wrapped is answered, and an answer
+// that is goes on as an error.
 func TestLongInChain(t *testing.T) {
 	p := newProxy(Options{})
 	p.fromEditor, p.chain, p.stderr = &inlet{}, newChain(), &noise{more: make(chan struct{}, 1)}
 	p.parts(`{"id":5,"method":"proxy/successor","params":{"method":"x","params":{"text":"`, "x", `"}}}`+"\n")
 	if got := queued(p.editor); !strings.HasPrefix(got, `{"jsonrpc":"2.0","id":5,"error":{"code":-32603`) {
 		t.Errorf("the conductor got %q", got)
+	}
+	p.editor.next = nil
+	p.chain.began, p.chain.down["6"] = true, true
+	p.requests["6"] = &request{id: []byte("6"), method: "x"}
+	p.parts(`{"id":6,"result":{"text":"`, "x", `"}}`+"\n")
+	if got := queued(p.editor); !strings.HasPrefix(got, `{"jsonrpc":"2.0","id":6,"error":{"code":-32603`) || len(p.requests) > 0 {
+		t.Errorf("the conductor got %q, and %d requests are open", got, len(p.requests))
 	}
 }

@@ -170,3 +170,33 @@ func TestLongLineIsNotCut(t *testing.T) {
 		}
 	}
 }
+
+// Lines that wait behind a long one keep nobody from saying the rest of that.
+func TestLongLineIsNotHeldUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, false)
+		step := func(lines ...string) {
+			for _, l := range lines {
+				b.input(l)
+				synctest.Wait()
+			}
+			b.output()
+		}
+		prompt := `{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s","prompt":["` + strings.Repeat("x", queueLimit) + `"]}}`
+		step(`E> {"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}`,
+			`A> {"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}`, "wait 3s",
+			"D> notice background task bash-1 finished", "E> "+prompt)
+		_, _ = io.WriteString(b.editor, `{"jsonrpc":"2.0","method":"_x","params":{"text":"`)
+		block := strings.Repeat("y", 1<<20)
+		for range wire.MaxLine>>20 + 1 {
+			_, _ = io.WriteString(b.editor, block)
+		}
+		step(`A> {"jsonrpc":"2.0","id":"own-1","result":{"stopReason":"end_turn"}}`) // the prompt may go
+		_, _ = io.WriteString(b.editor, block+`"}}`+"\n")
+		synctest.Wait()
+		if got := b.toAg.take(); !strings.HasSuffix(got, `"}}`+"\n"+prompt+"\n") {
+			t.Errorf("the agent got %d bytes, and at their end %q", len(got), got[max(0, len(got)-100):])
+		}
+		b.end()
+	})
+}

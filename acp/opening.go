@@ -3,12 +3,10 @@ package acp
 import (
 	"bytes"
 	"strconv"
-	"strings"
 	"time"
 
 	"sidetask/acp/internal/turn"
 	"sidetask/acp/internal/wire"
-	"sidetask/rpc"
 )
 
 const (
@@ -27,7 +25,7 @@ func (p *proxy) openSession(r *request, line []byte, e wire.Envelope) {
 		number: p.lastSession,
 		fresh:  r.method == methodNew || r.method == methodFork,
 		cwd:    wire.Text(line, e.Params, "cwd"),
-		token:  randomHex(16), unsettled: map[string]rpc.InboxAck{}, acking: map[string]string{},
+		token:  randomHex(16), unsettled: map[string]settlement{},
 		machine: turn.New(p.machineSettings()),
 	}
 	edit, name, ok := p.entry(line, e, s.token)
@@ -237,15 +235,4 @@ func (p *proxy) letGo(s *session) {
 	if s.onBind != nil {
 		s.onBind()
 	}
-}
-
-// environment makes the tasks' environment of KEY=value. Ours is not theirs.
-func environment(env []string) map[string]string {
-	out := make(map[string]string, len(env))
-	for _, kv := range env {
-		if k, v, ok := strings.Cut(kv, "="); ok && k != "" && !strings.HasPrefix(k, "SIDETASK_") {
-			out[k] = v
-		}
-	}
-	return out
 }

@@ -12,7 +12,7 @@ import (
 type Options struct {
 	In  io.Reader // the editor's lines
 	Out io.Writer // to the editor
-	Err io.Writer // what a person may read: the agent's stderr, noise, one line of ours
+	Err io.Writer // what a person may read: the agent's stderr, noise, lines of ours
 
 	// Agent is the agent's command. Empty: the proxy is a component of a chain
 	// and the first message must be proxy/initialize (ACP.md §6).
@@ -26,8 +26,8 @@ type Options struct {
 	// Env are the variables of the editor's agent, as KEY=value, which its tasks
 	// get, too.
 	Env []string
-	// Connect opens the way to the daemon; see [Over]. It is called once, at
-	// the first session request.
+	// Connect opens the way to the daemon; see [Over]. It is called once, when a
+	// session first needs it.
 	Connect func(Hooks) Daemon
 	// Trace, if not nil, gets each line of both directions as one JSON object,
 	// until a write fails, which is said on Err. It must not block.

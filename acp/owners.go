@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"sidetask/acp/internal/turn"
 	"sidetask/rpc"
@@ -87,6 +88,17 @@ func (p *proxy) registerOf(s *session) rpc.OwnerRegister {
 	return r
 }
 
+// environment makes the tasks' environment of KEY=value. Ours is not theirs.
+func environment(env []string) map[string]string {
+	out := make(map[string]string, len(env))
+	for _, kv := range env {
+		if k, v, ok := strings.Cut(kv, "="); ok && k != "" && !strings.HasPrefix(k, "SIDETASK_") {
+			out[k] = v
+		}
+	}
+	return out
+}
+
 // lost notes that the connection has ended. The chat goes on without.
 func (p *proxy) lost() {
 	p.post(func() {
@@ -128,7 +140,10 @@ func (p *proxy) sync(s *session) {
 // registered takes the daemon's answer to owner/register.
 func (p *proxy) registered(s *session, resumed bool, got rpc.OwnerRegistered, err error) {
 	s.waiting = false
-	if err != nil {
+	switch {
+	case s.lost: // closed or taken over meanwhile
+		return
+	case err != nil:
 		p.refusedOwner(s, err)
 		return
 	}
@@ -144,7 +159,10 @@ func (p *proxy) registered(s *session, resumed bool, got rpc.OwnerRegistered, er
 // bindDone takes the daemon's answer to owner/bind.
 func (p *proxy) bindDone(s *session, got rpc.OwnerBound, err error) {
 	s.waiting = false
-	if err != nil {
+	switch {
+	case s.lost: // closed or taken over meanwhile
+		return
+	case err != nil:
 		p.refusedOwner(s, err)
 		return
 	}
@@ -171,8 +189,8 @@ func (p *proxy) nowBound(s *session, pending int) {
 	p.sayOnce(s)
 	p.note(s)
 	p.userSpoke(s)
-	for lease := range s.unsettled {
-		p.settleNow(s, lease)
+	for _, done := range s.unsettled {
+		p.settleNow(s, done)
 	}
 	p.syncNext(s)
 	if pending > 0 || p.link.pending[s.owner] {

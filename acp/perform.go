@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"time"
 
 	"sidetask/acp/internal/turn"
 	"sidetask/acp/internal/wire"
@@ -30,9 +29,9 @@ func (p *proxy) perform(s *session, a turn.Action) {
 	case turn.Claim:
 		p.claim(s, a)
 	case turn.Ack:
-		p.settle(s, rpc.MethodInboxAck, rpc.InboxAck{Lease: a.Lease})
+		p.settle(s, settlement{rpc.MethodInboxAck, rpc.InboxAck{Lease: a.Lease}})
 	case turn.Release:
-		p.settle(s, rpc.MethodInboxRelease, rpc.InboxAck{Lease: a.Lease, Park: a.Park})
+		p.settle(s, settlement{rpc.MethodInboxRelease, rpc.InboxAck{Lease: a.Lease, Park: a.Park}})
 	case turn.Abort:
 		p.abort(s)
 	case turn.SetTimer:
@@ -177,16 +176,3 @@ func (p *proxy) ownerUpdate(s *session, u rpc.OwnerUpdate) {
 		p.call(s, &call{method: rpc.MethodOwnerUpdate, params: u, status: u.Status != "", result: &rpc.Empty{}, then: func(error) {}})
 	}
 }
-
-// message writes a notification.
-func message(method, params string) []byte {
-	return []byte(`{"jsonrpc":"2.0","method":"` + method + `","params":` + params + "}\n")
-}
-
-// textBlock is a text content block.
-func textBlock(text string) []byte {
-	return append(append([]byte(`{"type":"text","text":`), wire.Quote(text)...), '}')
-}
-
-// callTime bounds a call to the daemon that nobody waits for.
-const callTime = 10 * time.Second

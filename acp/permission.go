@@ -30,7 +30,7 @@ func (p *proxy) permissionRequest(line []byte, e wire.Envelope) {
 // withdrawn notes that the agent waits for the answer to a request of its no more.
 // One that we have denied stays: the editor's answer is still to be dropped.
 func (p *proxy) withdrawn(line []byte, e wire.Envelope) {
-	key := wire.Key([]byte(rawAt(line, e.Params, "requestId")))
+	key := cancelled(line, e)
 	if a := p.asked[key]; a != nil && !a.denied {
 		delete(p.asked, key)
 		p.permissions(a.session)

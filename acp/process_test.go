@@ -39,8 +39,8 @@ func TestHelperAgent(t *testing.T) {
 		}
 		_, _ = io.Copy(os.Stdout, os.Stdin)
 		os.Exit(6)
-	case "leaves": // something in a session of its own, at the end of its stdin
-		pid, err := spawn([]string{"setsid", "sleep", "600"})
+	case "leaves": // something in a session of its own, with its stdout, at the end of its stdin
+		pid, err := spawn([]string{"setsid", "sleep", "600"}, os.Stdout)
 		if err != nil {
 			os.Exit(9)
 		}
@@ -56,7 +56,7 @@ func TestHelperAgent(t *testing.T) {
 		ignore := make(chan os.Signal, 8)
 		notify(ignore)
 		for _, args := range [][]string{{"sleep", "600"}, {"setsid", "sleep", "600"}} {
-			pid, err := spawn(args)
+			pid, err := spawn(args, nil)
 			if err != nil {
 				os.Exit(9)
 			}

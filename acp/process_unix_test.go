@@ -4,6 +4,7 @@ package acp
 
 import (
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -13,8 +14,9 @@ import (
 func notify(c chan os.Signal) { signal.Notify(c, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT) }
 
 // spawn starts a process that outlives its caller.
-func spawn(args []string) (int, error) {
+func spawn(args []string, stdout io.Writer) (int, error) {
 	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Stdout = stdout
 	if err := cmd.Start(); err != nil {
 		return 0, err
 	}

@@ -19,48 +19,52 @@ const maxOpen = 1 << 16
 // proxy is the state of [Run]. Only the loop touches it; others hand it
 // functions through post.
 type proxy struct {
-	o      Options
-	prefix string // of our own request ids
-	lastID int
-	trace  *tracer
+	o        Options
+	settings rpc.ACPSettings
+	inbox    chan func()
+	ended    chan struct{} // closed when the loop has ended: post gives up then
+	prefix   string        // of our own request ids
+	lastID   int
+	trace    *tracer
+	stderr   *noise
 
-	inbox chan func()
-	ended chan struct{} // closed when the loop has ended: post gives up then
-
+	// The two sides, and what they say of themselves.
 	marks                 string // begins the marks of long lines
 	gaps                  *wire.Gaps
 	editor, agent         *outlet
-	stderr                *noise
 	fromEditor, fromAgent *inlet
-	reads                 int          // of both
-	scanner               wire.Scanner // of the agent's lines
-	holdAgent             int          // responses that wait for a bind: nothing is read from the agent meanwhile
+	reads                 int // of both
+	heard                 int // requests that the editor has made
+	holdAgent             int // responses that wait for a bind: nothing is read from the agent meanwhile
 	version               int
 	clientName, agentName string
 	agentVersion          string
-	noticesShown          bool // the editor has clientCapabilities.session.notices
-	settings              rpc.ACPSettings
+	noticesShown          bool   // the editor has clientCapabilities.session.notices
 	show                  string // what the editor is shown of a wake: never auto
-	sessions              map[string]*session
-	opening               map[*session]bool    // their request is not answered yet
-	requests              map[string]*request  // the editor's open requests, by id
-	own                   map[string]ownPrompt // our prompts at the agent, by id
-	asked                 map[string]*asked    // the agent's open requests for permission, by id
-	kept                  map[turn.Ref]*keptLine
-	past                  map[*byte]bool // short forms of answers that the editor has, by their first byte
-	lastRef               turn.Ref
-	lastSession           int
-	keptBytes             int
-	daemon                Daemon
-	link                  link
-	resolves              []*resolve
 	forms                 forms
-	saying                saying
-	life                  *child
-	chain                 *chain
-	background            group
-	heard                 int // requests that the editor has made
-	end                   ending
+
+	// What is open between them.
+	sessions    map[string]*session
+	lastSession int
+	opening     map[*session]bool    // their request is not answered yet, or a later load not bound
+	requests    map[string]*request  // the editor's open requests, by id
+	own         map[string]ownPrompt // our prompts at the agent, by id
+	asked       map[string]*asked    // the agent's open requests for permission, by id
+	kept        map[turn.Ref]*keptLine
+	lastRef     turn.Ref
+	keptBytes   int
+	past        map[*byte]bool // short forms of answers that the editor has, by their first byte
+
+	// The daemon.
+	daemon     Daemon
+	link       link
+	resolves   []*resolve
+	saying     saying
+	background group
+
+	life  *child // nil in a chain
+	chain *chain // nil but in a chain
+	end   ending
 }
 
 // request is an open request of the editor.
@@ -137,12 +141,6 @@ func (p *proxy) after(d time.Duration, f func()) {
 	time.AfterFunc(d, func() { p.post(f) })
 }
 
-// nextID makes an id for a request of ours.
-func (p *proxy) nextID() string {
-	p.lastID++
-	return fmt.Sprintf(`"%s%d"`, p.prefix, p.lastID)
-}
-
 // randomHex gives n random bytes in hex.
 func randomHex(n int) string {
 	b := make([]byte, n)
@@ -162,7 +160,7 @@ func (p *proxy) noise(b []byte) {
 	}
 }
 
-// toEditor sends a line of ours to the editor.
+// toEditor sends a line to the editor, unless it has had that already: see wentBy.
 func (p *proxy) toEditor(mark string, line []byte) {
 	if p.isPast(line) {
 		delete(p.past, &line[0])
@@ -178,13 +176,18 @@ func (p *proxy) toAgent(mark string, line []byte) {
 		p.drop(toAgent, line)
 		return
 	}
-	p.trace.line(toAgent, mark, line)
-	if p.chain != nil {
-		line = p.chain.wrap(line)
-		p.editor.line(line)
+	if p.chain == nil {
+		p.trace.line(toAgent, mark, line)
+		p.agent.line(line)
 		return
 	}
-	p.agent.line(line)
+	wrapped := p.chain.wrap(line)
+	if wrapped == nil { // no message
+		p.drop(toAgent, line)
+		return
+	}
+	p.trace.line(toAgent, mark, line)
+	p.editor.line(wrapped)
 }
 
 // drop notes a message that goes nowhere.

@@ -29,6 +29,7 @@ type outlet struct {
 
 	streaming bool        // a line that is passed on in pieces has not ended
 	after     wire.Pieces // what is to come behind it
+	behind    int         // bytes in after
 	torn      bool        // its end never came: what comes behind it needs a newline first
 }
 
@@ -42,20 +43,23 @@ func newOutlet(gaps *wire.Gaps) *outlet {
 	return &outlet{gaps: gaps, work: make(chan wire.Pieces), wrote: make(chan written)}
 }
 
-// line queues a whole line of ours or of the other side. Its bytes are copied.
+// line queues a whole line of ours or of the other side. Its bytes are copied, but
+// for those of a long one, which must stay as they are: see [wire.Pieces.Add].
 func (o *outlet) line(b []byte) {
 	if o.torn && !o.failed {
 		o.mend()
 	}
-	to := &o.next
-	if o.streaming {
-		to = &o.after
-	}
 	add := func(p wire.Piece) {
-		if !o.failed {
-			o.size += len(p.Bytes)
-			to.Add(p)
+		switch {
+		case o.failed:
+			return
+		case o.streaming:
+			o.behind += len(p.Bytes)
+			o.after.Add(p)
+		default:
+			o.next.Add(p)
 		}
+		o.size += len(p.Bytes)
 	}
 	if o.gaps.None() {
 		add(wire.Piece{Bytes: b})
@@ -82,7 +86,7 @@ func (o *outlet) piece(l wire.Line) {
 		o.mend()
 	}
 	o.next = append(o.next, o.after...)
-	o.after = nil
+	o.after, o.behind = nil, 0
 }
 
 // mend ends a line whose own end never came.
@@ -92,8 +96,9 @@ func (o *outlet) mend() {
 	o.next.Add(wire.Piece{Bytes: []byte{'\n'}})
 }
 
-// full reports whether the other side must wait.
-func (o *outlet) full() bool { return o.size >= queueLimit }
+// full reports whether the other side must wait. What is behind a long line does
+// not count: it goes when the rest of that has come from there.
+func (o *outlet) full() bool { return o.size-o.behind >= queueLimit }
 
 // ready gives the channel to send next on, or nil when there is nothing.
 func (o *outlet) ready() chan<- wire.Pieces {
@@ -118,7 +123,8 @@ func (o *outlet) done(w written) {
 
 // fail drops all that waits and all that is to come.
 func (o *outlet) fail() {
-	o.failed, o.streaming, o.torn, o.next, o.after, o.size = true, false, false, nil, nil, 0
+	o.failed, o.streaming, o.torn = true, false, false
+	o.next, o.after, o.size, o.behind = nil, nil, 0, 0
 }
 
 // idle reports whether everything has been written.

@@ -7,6 +7,30 @@ import (
 	"sidetask/render"
 )
 
+// replayed cuts our frame out of what an agent shows as the user's words: in a
+// replay, in version 2 always. It gives nil when nothing is left of the message.
+func (p *proxy) replayed(line []byte, u wire.Span) []byte {
+	content, ok := wire.Get(line, u, "content")
+	if !ok {
+		return line
+	}
+	if all, ok := wire.Elements(line, content); ok {
+		return p.cutBlocks(line, content, all)
+	}
+	at, ok := wire.Get(line, content, "text")
+	if !ok {
+		return line
+	}
+	rest, shown, found := p.cut(wire.String(at.Of(line)))
+	switch {
+	case !found:
+		return line
+	case rest == "" && shown == "":
+		return nil
+	}
+	return wire.Splice(line, wire.Edit{At: at, With: wire.Quote(shown + rest)})
+}
+
 // cut takes our frame out of a text. shown is what the editor is to see in its
 // place: the notices where wakes are echoed as the user's, else nothing.
 func (p *proxy) cut(text string) (rest, shown string, found bool) {

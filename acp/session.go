@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"sidetask/acp/internal/turn"
-	"sidetask/rpc"
 )
 
 // session is one session of the agent, from its session/new (or load, resume,
@@ -28,10 +27,9 @@ type session struct {
 	waiting    bool // a register or bind is under way
 	calls      []*call
 	calling    bool
-	unsettled  map[string]rpc.InboxAck // leases whose ack or release the daemon has not confirmed
-	acking     map[string]string       // method by lease, of the same
-	onBind     func()                  // lets the held response go
-	into       *session                // lives already: this is only its next token (load, resume)
+	unsettled  map[string]settlement // by lease: what the daemon has not confirmed
+	onBind     func()                // lets the held response go
+	into       *session              // lives already: this is only its next token (load, resume)
 
 	machine *turn.Machine
 	busy    bool // as the machine says

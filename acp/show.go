@@ -167,27 +167,3 @@ func (p *proxy) ignores() bool {
 	}
 	return false
 }
-
-// replayed cuts our frame out of what an agent shows as the user's words: in a
-// replay, in version 2 always. It gives nil when nothing is left of the message.
-func (p *proxy) replayed(line []byte, u wire.Span) []byte {
-	content, ok := wire.Get(line, u, "content")
-	if !ok {
-		return line
-	}
-	if all, ok := wire.Elements(line, content); ok {
-		return p.cutBlocks(line, content, all)
-	}
-	at, ok := wire.Get(line, content, "text")
-	if !ok {
-		return line
-	}
-	rest, shown, found := p.cut(wire.String(at.Of(line)))
-	switch {
-	case !found:
-		return line
-	case rest == "" && shown == "":
-		return nil
-	}
-	return wire.Splice(line, wire.Edit{At: at, With: wire.Quote(shown + rest)})
-}

@@ -2,7 +2,6 @@ package acp
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -12,36 +11,6 @@ import (
 
 	"sidetask/acp/internal/wire"
 )
-
-// pipes runs a proxy between io.Pipes: nothing in them has a buffer.
-type pipes struct {
-	editor, agent     *io.PipeWriter // to write to
-	toEditor, toAgent *io.PipeReader
-	died              chan int
-	done              chan struct{}
-}
-
-func newPipes() *pipes {
-	p := &pipes{died: make(chan int, 1), done: make(chan struct{})}
-	edIn, editor := io.Pipe()
-	toEditor, edOut := io.Pipe()
-	agOut, agent := io.Pipe()
-	toAgent, agIn := io.Pipe()
-	p.editor, p.agent, p.toEditor, p.toAgent = editor, agent, toEditor, toAgent
-	c := &child{stdin: agIn, stdout: agOut, stderr: &lastLine{to: io.Discard}, wait: func() (int, string) { return <-p.died, "" }}
-	go func() {
-		defer close(p.done)
-		runWith(context.Background(), Options{In: edIn, Out: edOut, Err: io.Discard, Agent: []string{"agent"}}, c)
-	}()
-	return p
-}
-
-func (p *pipes) end() {
-	_ = p.editor.Close()
-	p.died <- 0
-	_ = p.agent.Close()
-	<-p.done
-}
 
 // inUse gives the bytes on the heap that something still refers to.
 func inUse() int {
@@ -56,7 +25,7 @@ func inUse() int {
 func TestHundredMiB(t *testing.T) {
 	for _, way := range []string{"to the editor", "to the agent"} {
 		t.Run(way, func(t *testing.T) {
-			p := newPipes()
+			p := newPipes(Options{})
 			defer p.end()
 			to, from := p.agent, p.toEditor
 			if way == "to the agent" {
@@ -100,7 +69,7 @@ func TestHundredMiB(t *testing.T) {
 
 // Ten thousand updates at once arrive, each once and in order (ACP.md §1).
 func TestTenThousandUpdates(t *testing.T) {
-	p := newPipes()
+	p := newPipes(Options{})
 	defer p.end()
 	const count = 10_000
 	update := func(i int) string {

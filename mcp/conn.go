@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,9 +13,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
-
-// maxLine bounds one message of the agent.
-const maxLine = 16 << 20
 
 // callHeader carries a call's key from the connection to its handler. The
 // library hands a handler neither the id nor the raw parameters of a request,
@@ -37,13 +33,6 @@ type conn struct {
 
 	mu    sync.Mutex // guards calls
 	calls map[string]*openCall
-}
-
-// line is one line of the agent.
-type line struct {
-	data []byte
-	long bool // longer than maxLine: data is only its beginning
-	envelope
 }
 
 // openCall is a tools/call whose answer has not been written. Its handler sets
@@ -84,21 +73,6 @@ func (c *conn) Connect(context.Context) (mcp.Connection, error) {
 	return c, nil
 }
 
-// readLine reads up to a line feed, of a line that is too long only the
-// beginning.
-func readLine(in *bufio.Reader) (l line, err error) {
-	for {
-		part, err := in.ReadSlice('\n')
-		l.read(part)
-		if l.long = l.long || len(l.data)+len(part) > maxLine; !l.long {
-			l.data = append(l.data, part...)
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return l, err
-		}
-	}
-}
-
 // Read gives the agent's next message. A line that is none is answered here.
 func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
@@ -123,47 +97,6 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			}
 			return msg, nil
 		}
-	}
-}
-
-// refusal is the answer to a line that is no message.
-type refusal struct {
-	id      json.RawMessage // nil where it is not known
-	code    int
-	message string
-}
-
-func (r refusal) line() []byte {
-	id := r.id
-	if id == nil {
-		id = json.RawMessage("null")
-	}
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q}}`, id, r.code, r.message)
-}
-
-func decode(l line) (jsonrpc.Message, *refusal) {
-	var id json.RawMessage
-	if l.method && isID(l.id) && json.Valid(l.id) {
-		id = l.id
-	}
-	switch data := bytes.TrimSpace(l.data); {
-	case l.long:
-		return nil, &refusal{id, jsonrpc.CodeInvalidRequest, fmt.Sprintf("message of more than %d bytes", maxLine)}
-	case !json.Valid(data):
-		return nil, &refusal{nil, jsonrpc.CodeParseError, "not JSON"}
-	case data[0] != '{':
-		return nil, &refusal{nil, jsonrpc.CodeInvalidRequest, "one message a line, no batches"}
-	default:
-		msg, err := jsonrpc.DecodeMessage(data)
-		if err != nil {
-			return nil, &refusal{id, jsonrpc.CodeInvalidRequest, "not a JSON-RPC 2.0 message"}
-		}
-		if req, ok := msg.(*jsonrpc.Request); ok && l.id != nil {
-			if req.ID, ok = hidden(l.id); !ok {
-				return nil, &refusal{nil, jsonrpc.CodeInvalidRequest, "the id of a request must be a string or a number"}
-			}
-		}
-		return msg, nil
 	}
 }
 

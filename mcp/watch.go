@@ -23,7 +23,7 @@ func (d *daemon) callWatched(ctx context.Context, c *client.Client, params rpc.T
 		d.watch(ctx, c, end)
 	}()
 	arrived, err = c.CallDelivered(ctx, rpc.MethodToolsCall, params, result)
-	if err != nil && context.Cause(ctx) == errSilent {
+	if err != nil && errors.Is(context.Cause(ctx), errSilent) {
 		err = errSilent
 	}
 	end(nil)

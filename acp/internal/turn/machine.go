@@ -248,19 +248,3 @@ func (m *Machine) fired(t Timer) {
 		m.notBegun()
 	}
 }
-
-// leave ends what the machine does of its own: leases go back, nothing is
-// claimed or sent any more. The editor's messages go on as they would without us.
-func (m *Machine) leave() {
-	m.gone, m.flag = true, false
-	m.park()
-	for _, d := range m.open {
-		m.giveBack(d, true)
-	}
-	if m.own != nil {
-		m.giveBack(&m.own.delivery, true)
-		m.own.delivery = delivery{} // another's from now on: not to be sent again
-	}
-	m.impatient()
-	m.next()
-}
