@@ -72,3 +72,35 @@ func TestRefusedWhileTheAgentRuns(t *testing.T) {
 		t.Errorf("nobody is woken: %+v", did)
 	}
 }
+
+// TestLateBegin: the agent accepts a prompt of ours that was given up. It is about
+// to begin with it, also after a prompt of the editor that it refused.
+func TestLateBegin(t *testing.T) {
+	did := play(true,
+		Ready{}, Bell{}, Claimed{ID: 1, Notices: []string{"n"}, Lease: "l"}, Cancel{}, Fired{CancelLimit}, OwnAnswered{N: 1},
+		Prompt{Ref: 1, Slash: true}, Fired{Patience}, Answered{Ref: 1, Result: Failed}, Claimed{ID: 2}, Bell{},
+	)
+	if slices.Contains(did, Action(Claim{ID: 3, Reason: ForWake, Take: true})) {
+		t.Error("a wake is claimed beside the turn that is about to begin")
+	}
+}
+
+// TestPassingInAWakeTurn: a prompt that is too long to wait goes to an agent of
+// version 2 in a turn of ours. From then on the user is there: no request for
+// permission ends that turn.
+func TestPassingInAWakeTurn(t *testing.T) {
+	m := New(Settings{V2: true, Wakes: true, MaxDrains: 8, Permission: time.Minute})
+	for _, e := range []Event{Ready{}, Bell{}, Claimed{ID: 1, Notices: []string{"n"}, Lease: "l"}, OwnAnswered{N: 1}} {
+		m.Step(e)
+	}
+	if !m.Occupied() {
+		t.Error("it has room for a prompt beside a turn of ours")
+	}
+	var did []Action
+	for _, e := range []Event{Passing{1}, Permission{Open: true}, Fired{Unanswered}} {
+		did = append(did, m.Step(e)...)
+	}
+	if slices.Contains(did, Action(Interrupt{})) {
+		t.Error("the user's prompt is cancelled")
+	}
+}

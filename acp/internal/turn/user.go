@@ -25,7 +25,13 @@ func (m *Machine) prompt(p Prompt) {
 // Occupied reports whether a prompt of the editor would wait here now: ours is at
 // the agent, or others wait.
 func (m *Machine) Occupied() bool {
-	return m.own != nil || m.state != idle && !m.ending() && len(m.queue) > 0
+	return m.own != nil || m.accepting() || m.state != idle && !m.ending() && len(m.queue) > 0
+}
+
+// accepting reports whether the turn of a prompt of ours goes on that the agent
+// has accepted (version 2).
+func (m *Machine) accepting() bool {
+	return m.own == nil && m.v2.inTurn() && (m.state == wake || m.state == drain)
 }
 
 // passing takes a prompt of the editor that does not wait. What waits for a claim
@@ -43,6 +49,10 @@ func (m *Machine) passing(ref Ref) {
 	}
 	if m.state == idle {
 		m.release(told)
+	}
+	if m.accepting() { // the turn that goes on is the user's, too, from here on
+		m.state = user
+		m.do(SetTimer{Timer: Unanswered})
 	}
 	m.open[ref] = &delivery{quiet: m.quiet}
 }

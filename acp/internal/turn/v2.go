@@ -68,6 +68,9 @@ func (m *Machine) stateUpdate(s State) {
 		return
 	}
 	m.busy = false
+	if m.state == idle {
+		m.v2.accepted = false
+	}
 	switch {
 	case m.own != nil || len(m.open) > 0 || m.state == idle || m.ending():
 		m.next()
@@ -99,12 +102,12 @@ func (m *Machine) turnOver(r Result) {
 // comeLate: a prompt of ours that was given up has been answered. In version 2
 // its turn is about to begin, after all.
 func (m *Machine) comeLate(r Result) {
-	switch {
-	case !m.set.V2 || r == Failed:
-	case m.state == idle:
+	if !m.set.V2 || r == Failed {
+		return
+	}
+	if m.state == idle {
 		m.busy = true
 		m.do(SetTimer{Quiet, quietAfter})
-	default:
-		m.inserted()
 	}
+	m.inserted() // still so if a prompt of the editor comes meanwhile and is refused
 }
