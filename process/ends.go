@@ -3,11 +3,13 @@ package process
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"syscall"
 	"time"
 
+	"sidetask/paths"
 	"sidetask/process/wire"
 	"sidetask/registry"
 )
@@ -28,6 +30,9 @@ func (p *Producer) watchExits() {
 		if err := p.scanExits(); err != nil {
 			p.log.Error("cannot look for exit records; trying again", "error", err)
 			again = time.After(lookEvery)
+			if errors.Is(err, fs.ErrNotExist) {
+				_ = paths.Private(p.paths.Exits()) // somebody deleted it; an error comes again
+			}
 		}
 		select {
 		case <-told:

@@ -201,6 +201,20 @@ func TestStateDeleted(t *testing.T) {
 	}
 }
 
+// TestFoldersDeleted: after somebody deleted the folders commands are started and
+// their ends told as before, also of those whose leftovers keep the keeper alive.
+func TestFoldersDeleted(t *testing.T) {
+	w := newWorld(t)
+	for _, gone := range []string{w.paths.Tasks(), w.paths.Exits(), w.paths.Control()} {
+		if err := os.RemoveAll(gone); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		w.is(w.wait(w.start("sleep 1000 >/dev/null 2>&1 & exit 3")), registry.Completed, "exit code: 3")
+	}
+}
+
 // TestPowerCut: what lies on disk of a task whose commits a power cut took is
 // deleted, and its row and id are not given again (T21).
 func TestPowerCut(t *testing.T) {
