@@ -54,6 +54,7 @@ func (p *Producer) recoverTask(r registry.Recovered) error {
 	case recorded:
 		p.settle(row, e)
 	case !adopted:
+		p.abandoned(row)
 		p.lose(lostTask{row: row, why: "its keeper ended"})
 	case r.Task.Status == registry.Stopping:
 		// The ask may not have reached the keeper; a second one changes nothing.
@@ -68,7 +69,11 @@ func (p *Producer) recoverTask(r registry.Recovered) error {
 // never was is forgotten, anything else is lost.
 func (p *Producer) nothingThere(r registry.Recovered) error {
 	row := r.Task.Row
+	abandoned := p.abandoned(row)
 	if r.Starting {
+		if abandoned {
+			p.sweep(row) // its command may have run
+		}
 		p.removeAll(row)
 		return p.registry.Drop(row)
 	}
@@ -160,13 +165,19 @@ func (p *Producer) signed(row registry.Row) (wire.Alive, error) {
 var errUnsigned = errors.New("not signed yet")
 
 // adoptLeftovers looks whether an ended task still has a keeper, and so
-// leftovers.
+// leftovers. Those of one that was killed are ended.
 func (p *Producer) adoptLeftovers(row registry.Row) {
 	if _, ok := p.find(row); ok {
 		return
 	}
 	keeper, lives, err := p.keeperOf(row)
-	if err != nil || !lives || !p.adopt(row, keeper) {
+	if err != nil {
+		return
+	}
+	if !lives && p.abandoned(row) {
+		p.lose(lostTask{row: row, settled: true})
+	}
+	if !lives || !p.adopt(row, keeper) {
 		return
 	}
 	e, _ := p.anyRecord(row)
