@@ -215,6 +215,30 @@ func TestFoldersDeleted(t *testing.T) {
 	}
 }
 
+// TestLockDeleted: a command whose locked file was deleted is found by the next
+// daemon all the same: it goes on, its end is told, and it can be stopped.
+func TestLockDeleted(t *testing.T) {
+	w := newWorld(t)
+	dir := t.TempDir()
+	ends := w.start("while [ ! -e go ]; do sleep 0.01; done; exit 3", func(s *Spec) { s.Cwd = dir })
+	stays := w.start("sleep 1000")
+	if err := os.Remove(w.p.lockFile(ends.Row)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(w.p.dir(stays.Row)); err != nil {
+		t.Fatal(err)
+	}
+	w.restart()
+	touch(t, dir, "go")
+	w.is(w.wait(ends), registry.Completed, "exit code: 3")
+	keeper := w.keeperOf(stays)
+	if _, _, err := w.registry.Kill(w.context(), registry.AsOperator(), stays.ID, nil); err != nil {
+		t.Fatal(err)
+	}
+	w.is(w.wait(stays), registry.Killed, "killed by the user")
+	awaitGone(t, keeper)
+}
+
 // TestPowerCut: what lies on disk of a task whose commits a power cut took is
 // deleted, and its row and id are not given again (T21).
 func TestPowerCut(t *testing.T) {

@@ -115,6 +115,9 @@ func (p *Producer) keeperOf(row registry.Row) (a wire.Alive, lives bool, err err
 			return a, false, err
 		}
 		if !locked {
+			if a, answers := p.answering(row); answers {
+				return a, true, nil
+			}
 			p.bury(row)
 			return a, false, nil
 		}
@@ -122,6 +125,17 @@ func (p *Producer) keeperOf(row registry.Row) (a wire.Alive, lives bool, err err
 			return a, true, nil
 		}
 	}
+}
+
+// answering finds a keeper by its control socket: somebody deleted the locked file
+// of a task that runs. That socket is all that is known of it then.
+func (p *Producer) answering(row registry.Row) (wire.Alive, bool) {
+	pid, err := listener(p.control(row))
+	if err != nil {
+		return wire.Alive{}, false
+	}
+	start, err := startTime(pid)
+	return wire.Alive{Format: wire.Format, Keeper: pid, Start: start, Boot: p.boot}, err == nil
 }
 
 // adopt begins to listen for the end of a keeper that another daemon started.
