@@ -3,11 +3,13 @@ package process
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"syscall"
 	"time"
 
+	"sidetask/paths"
 	"sidetask/process/wire"
 	"sidetask/registry"
 )
@@ -28,6 +30,9 @@ func (p *Producer) watchExits() {
 		if err := p.scanExits(); err != nil {
 			p.log.Error("cannot look for exit records; trying again", "error", err)
 			again = time.After(lookEvery)
+			if errors.Is(err, fs.ErrNotExist) {
+				_ = paths.Private(p.paths.Exits()) // somebody deleted it; an error comes again
+			}
 		}
 		select {
 		case <-told:
@@ -96,7 +101,7 @@ func (p *Producer) settle(row registry.Row, e wire.Exit) {
 }
 
 // keeperEnded is called when a kept task's keeper has ended. With a record, its
-// leftovers have ended, too; without, the task is lost.
+// leftovers have ended, too, unless it was killed; without, the task is lost.
 func (p *Producer) keeperEnded(row registry.Row) {
 	k, ok := p.find(row)
 	if !ok || !ended(k.pidfd) {
@@ -117,10 +122,10 @@ func (p *Producer) keeperEnded(row registry.Row) {
 	}
 	how := reap(last.pidfd)
 	closeFD(last.pidfd)
-	_ = os.Remove(p.control(row)) // left by a keeper that was killed
+	abandoned := p.abandoned(row)
 	switch {
-	case !last.ended:
-		p.lose(lostTask{row: row, why: "its keeper " + how, gone: last.gone})
+	case !last.ended || abandoned:
+		p.lose(lostTask{row: row, why: "its keeper " + how, settled: last.ended, gone: last.gone})
 		return
 	case last.leftovers > 0:
 		p.registry.Changed(row)

@@ -100,6 +100,23 @@ func busy(path string) (bool, error) {
 	return false, err
 }
 
+// listener is the process that made the socket at path, if it listens.
+func listener(path string) (pid int, err error) {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer closeFD(fd)
+	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: path}); err != nil {
+		return 0, err
+	}
+	peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil {
+		return 0, err
+	}
+	return int(peer.Pid), nil
+}
+
 // openKeeper gives a descriptor of a keeper that an earlier daemon started. A pid
 // is trusted only if the process behind it started when the keeper did, in this boot.
 func openKeeper(a wire.Alive) (pidfd int, err error) {

@@ -24,6 +24,8 @@ func busy(string) (bool, error) { return false, errNeedsLinux }
 
 func openKeeper(wire.Alive) (int, error) { return -1, errNeedsLinux }
 
+func listener(string) (int, error) { return 0, errNeedsLinux }
+
 func ended(int) bool { return true }
 
 func reap(int) string { return "" }

@@ -7,12 +7,18 @@ import (
 	"sidetask/registry"
 )
 
-// lostTask is a task whose keeper ended without a record.
+// lostTask is a task whose keeper ended without a record, or before its leftovers.
 type lostTask struct {
-	row  registry.Row
-	why  string
-	gone chan struct{} // closed when its end is told; nil: no keeper of it was known here
+	row     registry.Row
+	why     string
+	settled bool          // its end was told: it lost its leftovers only
+	gone    chan struct{} // closed when its end is told; nil: no keeper of it was known here
 }
+
+// abandoned takes away the control socket of a keeper that has ended, and reports
+// whether it was there: one that ends in order does so itself, and not before
+// nothing of its tree is left.
+func (p *Producer) abandoned(row registry.Row) bool { return os.Remove(p.control(row)) == nil }
 
 // lose has the end of a task told once what it left running is ended. That may
 // take long (all processes of the system are looked at, more than once), so
@@ -50,7 +56,11 @@ func (p *Producer) settleLost() {
 			return
 		}
 		for _, t := range tasks {
-			p.registry.Settle(t.row, lost(t.why+p.lastWords(t.row)))
+			if t.settled {
+				p.registry.Changed(t.row)
+			} else {
+				p.registry.Settle(t.row, lost(t.why+p.lastWords(t.row)))
+			}
 			if t.gone != nil {
 				close(t.gone)
 			}

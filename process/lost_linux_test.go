@@ -3,6 +3,8 @@ package process
 import (
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -53,6 +55,39 @@ func TestCleanLeftover(t *testing.T) {
 		}
 	}
 	unharmed(t, unmarked)
+}
+
+// TestLeftoverWithoutKeeper: what an ended command left running is ended when its
+// keeper is killed, for then nobody could end it or would know of it any more;
+// whether or not a daemon was there.
+func TestLeftoverWithoutKeeper(t *testing.T) {
+	w := newWorld(t)
+	for _, daemon := range []bool{true, false} {
+		task := w.start("trap '' TERM; sleep 1000 > /dev/null 2>&1 & echo $!")
+		w.is(w.wait(task), registry.Completed, "exit code: 0")
+		pid, err := strconv.Atoi(strings.TrimSpace(w.read(task)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		keeper := w.keeperOf(task)
+		if daemon {
+			w.killKeeperOf(task)
+			w.gone(task)
+		} else {
+			w.end()
+			if err := syscall.Kill(keeper, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			awaitGone(t, keeper)
+			w.begin()
+		}
+		awaitGone(t, pid)
+		task, err = w.registry.Get(registry.AsOperator(), task.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.is(task, registry.Completed, "exit code: 0")
+	}
 }
 
 // TestSweepHoldsUpNoEnds: while what a killed keeper left is looked for, however

@@ -201,6 +201,44 @@ func TestStateDeleted(t *testing.T) {
 	}
 }
 
+// TestFoldersDeleted: after somebody deleted the folders commands are started and
+// their ends told as before, also of those whose leftovers keep the keeper alive.
+func TestFoldersDeleted(t *testing.T) {
+	w := newWorld(t)
+	for _, gone := range []string{w.paths.Tasks(), w.paths.Exits(), w.paths.Control()} {
+		if err := os.RemoveAll(gone); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		w.is(w.wait(w.start("sleep 1000 >/dev/null 2>&1 & exit 3")), registry.Completed, "exit code: 3")
+	}
+}
+
+// TestLockDeleted: a command whose locked file was deleted is found by the next
+// daemon all the same: it goes on, its end is told, and it can be stopped.
+func TestLockDeleted(t *testing.T) {
+	w := newWorld(t)
+	dir := t.TempDir()
+	ends := w.start("while [ ! -e go ]; do sleep 0.01; done; exit 3", func(s *Spec) { s.Cwd = dir })
+	stays := w.start("sleep 1000")
+	if err := os.Remove(w.p.lockFile(ends.Row)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(w.p.dir(stays.Row)); err != nil {
+		t.Fatal(err)
+	}
+	w.restart()
+	touch(t, dir, "go")
+	w.is(w.wait(ends), registry.Completed, "exit code: 3")
+	keeper := w.keeperOf(stays)
+	if _, _, err := w.registry.Kill(w.context(), registry.AsOperator(), stays.ID, nil); err != nil {
+		t.Fatal(err)
+	}
+	w.is(w.wait(stays), registry.Killed, "killed by the user")
+	awaitGone(t, keeper)
+}
+
 // TestPowerCut: what lies on disk of a task whose commits a power cut took is
 // deleted, and its row and id are not given again (T21).
 func TestPowerCut(t *testing.T) {

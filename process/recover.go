@@ -54,6 +54,7 @@ func (p *Producer) recoverTask(r registry.Recovered) error {
 	case recorded:
 		p.settle(row, e)
 	case !adopted:
+		p.abandoned(row)
 		p.lose(lostTask{row: row, why: "its keeper ended"})
 	case r.Task.Status == registry.Stopping:
 		// The ask may not have reached the keeper; a second one changes nothing.
@@ -68,7 +69,11 @@ func (p *Producer) recoverTask(r registry.Recovered) error {
 // never was is forgotten, anything else is lost.
 func (p *Producer) nothingThere(r registry.Recovered) error {
 	row := r.Task.Row
+	abandoned := p.abandoned(row)
 	if r.Starting {
+		if abandoned {
+			p.sweep(row) // its command may have run
+		}
 		p.removeAll(row)
 		return p.registry.Drop(row)
 	}
@@ -110,6 +115,9 @@ func (p *Producer) keeperOf(row registry.Row) (a wire.Alive, lives bool, err err
 			return a, false, err
 		}
 		if !locked {
+			if a, answers := p.answering(row); answers {
+				return a, true, nil
+			}
 			p.bury(row)
 			return a, false, nil
 		}
@@ -117,6 +125,17 @@ func (p *Producer) keeperOf(row registry.Row) (a wire.Alive, lives bool, err err
 			return a, true, nil
 		}
 	}
+}
+
+// answering finds a keeper by its control socket: somebody deleted the locked file
+// of a task that runs. That socket is all that is known of it then.
+func (p *Producer) answering(row registry.Row) (wire.Alive, bool) {
+	pid, err := listener(p.control(row))
+	if err != nil {
+		return wire.Alive{}, false
+	}
+	start, err := startTime(pid)
+	return wire.Alive{Format: wire.Format, Keeper: pid, Start: start, Boot: p.boot}, err == nil
 }
 
 // adopt begins to listen for the end of a keeper that another daemon started.
@@ -160,13 +179,19 @@ func (p *Producer) signed(row registry.Row) (wire.Alive, error) {
 var errUnsigned = errors.New("not signed yet")
 
 // adoptLeftovers looks whether an ended task still has a keeper, and so
-// leftovers.
+// leftovers. Those of one that was killed are ended.
 func (p *Producer) adoptLeftovers(row registry.Row) {
 	if _, ok := p.find(row); ok {
 		return
 	}
 	keeper, lives, err := p.keeperOf(row)
-	if err != nil || !lives || !p.adopt(row, keeper) {
+	if err != nil {
+		return
+	}
+	if !lives && p.abandoned(row) {
+		p.lose(lostTask{row: row, settled: true})
+	}
+	if !lives || !p.adopt(row, keeper) {
 		return
 	}
 	e, _ := p.anyRecord(row)

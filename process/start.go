@@ -89,9 +89,12 @@ func (p *Producer) plan(c registry.Caller, s Spec) (*wire.Job, map[string]string
 // hands: at no instant is there a command without a busy lock.
 func (p *Producer) run(ctx context.Context, row registry.Row, j *wire.Job) (err error) {
 	j.Row, j.Dir, j.Control = int64(row), p.dir(row), p.control(row)
-	// A cleaner of temporary files may have taken the folder of the sockets.
-	if err := paths.Private(p.paths.Control()); err != nil {
-		return err
+	// A cleaner of temporary files may have taken the folder of the sockets, and a
+	// person the one of the tasks.
+	for _, dir := range []string{p.paths.Control(), p.paths.Tasks()} {
+		if err := paths.Private(dir); err != nil {
+			return err
+		}
 	}
 	if err := os.Mkdir(j.Dir, 0o700); err != nil {
 		return fmt.Errorf("make the task's folder: %w", err)

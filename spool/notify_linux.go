@@ -8,8 +8,11 @@ import (
 	"syscall"
 )
 
-// events are what can make a spool grow or a file come.
-const events = syscall.IN_MODIFY | syscall.IN_CREATE | syscall.IN_MOVED_TO | syscall.IN_DELETE_SELF | syscall.IN_ONLYDIR
+// events are what can make a spool grow or a file come, or take the folder away.
+const events = syscall.IN_MODIFY | syscall.IN_CREATE | syscall.IN_MOVED_TO | away | syscall.IN_ONLYDIR
+
+// away are the events of a folder that is not what its path names any more.
+const away = syscall.IN_DELETE_SELF | syscall.IN_MOVE_SELF
 
 // notifier is one inotify instance.
 type notifier struct {
@@ -76,8 +79,8 @@ func (n *notifier) control(call func(fd int) error) error {
 	return callErr
 }
 
-// run tells of changes until the notifier is closed.
-func (n *notifier) run(changed func(dir string)) {
+// run tells of changes, and of folders that are gone, until the notifier is closed.
+func (n *notifier) run(changed, gone func(dir string)) {
 	buf := make([]byte, 16<<10)
 	for {
 		got, err := n.file.Read(buf)
@@ -91,10 +94,17 @@ func (n *notifier) run(changed func(dir string)) {
 			length := binary.NativeEndian.Uint32(event[12:])
 			event = event[syscall.SizeofInotifyEvent+int(length):]
 			dir := n.dir(wd)
-			if mask&syscall.IN_Q_OVERFLOW != 0 {
+			switch {
+			case mask&syscall.IN_Q_OVERFLOW != 0:
 				dir = ""
-			} else if dir == "" || dir == told {
-				continue // a watch that was removed, or a run of events of one folder
+			case dir == "":
+				continue // a watch that was removed
+			case mask&away != 0:
+				gone(dir)
+				told = ""
+				continue
+			case dir == told:
+				continue // a run of events of one folder
 			}
 			changed(dir)
 			told = dir

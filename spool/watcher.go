@@ -36,7 +36,7 @@ func NewWatcher() *Watcher {
 	w := NewPoller()
 	if n, err := newNotifier(); err == nil {
 		w.notify = n
-		w.done.Go(func() { n.run(w.changed) })
+		w.done.Go(func() { n.run(w.changed, w.gone) })
 	}
 	return w
 }
@@ -50,7 +50,8 @@ func NewPoller() *Watcher {
 func (w *Watcher) Polling() bool { return w.notify == nil }
 
 // Watch begins to watch a folder, which must be there. The caller closes the
-// watch. A folder whose inotify watch is refused (the limit per user) is polled.
+// watch. A folder whose inotify watch is refused (the limit per user) is polled, and
+// so is one that was taken away, until it is there again.
 func (w *Watcher) Watch(dir string) *Watch {
 	c := make(chan struct{}, 1)
 	watch := &Watch{C: c, c: c, dir: dir, w: w}
@@ -113,12 +114,33 @@ func (w *Watcher) changed(dir string) {
 	}
 }
 
-// look tells those of whom inotify does not.
+// gone looks for a folder that was deleted or moved away: another of that name may
+// come, and be there already.
+func (w *Watcher) gone(dir string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.watches[dir]) == 0 {
+		return
+	}
+	w.notify.remove(dir)
+	if !w.closed && w.notify.add(dir) != nil {
+		w.pollLocked(dir)
+	}
+	tell(w.watches[dir])
+}
+
+// look tells those of whom inotify does not, and has it tell of them where it does now.
 func (w *Watcher) look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for dir := range w.polled {
+		if w.notify != nil && w.notify.add(dir) == nil {
+			delete(w.polled, dir)
+		}
 		tell(w.watches[dir])
+	}
+	if len(w.polled) == 0 {
+		w.stopPollingLocked()
 	}
 }
 

@@ -172,3 +172,46 @@ func TestFolderGone(t *testing.T) {
 	never := w.Watch(dir)
 	never.Close()
 }
+
+// TestFolderComesBack: what comes into a folder that was deleted or moved away, and
+// made anew, is told of, and it is not polled for longer than it is missing.
+func TestFolderComesBack(t *testing.T) {
+	for name, away := range map[string]func(dir string) error{
+		"deleted": os.Remove,
+		"moved":   func(dir string) error { return os.Rename(dir, dir+".old") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := NewWatcher()
+			defer w.Close()
+			dir := filepath.Join(t.TempDir(), "d")
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			watch := w.Watch(dir)
+			defer watch.Close()
+			if err := away(dir); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if err := watch.Wait(ctx); err != nil {
+				t.Fatalf("that it was taken away is not told: %v", err)
+			}
+			for polled := true; polled; {
+				w.mu.Lock()
+				polled = w.polling != nil
+				w.mu.Unlock()
+				drain(watch)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "x"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := watch.Wait(ctx); err != nil {
+				t.Errorf("a file in the new folder is not told of: %v", err)
+			}
+		})
+	}
+}

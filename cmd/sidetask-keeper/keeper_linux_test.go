@@ -261,6 +261,23 @@ func TestRefusedJobs(t *testing.T) {
 	}
 }
 
+// TestUnsigned: where there is no room to write down who keeps the task, no command
+// is started: a daemon that came later would take it for lost.
+func TestUnsigned(t *testing.T) {
+	s, j := start(t), newJob(t, "touch began")
+	if err := os.Symlink("/dev/full", filepath.Join(j.Dir, "lock")); err != nil {
+		t.Fatal(err)
+	}
+	s.send(t, j, wire.Frame(j))
+	if r := s.report(t); r.PID != 0 || !strings.Contains(r.Error, unix.ENOSPC.Error()) || r.Recorded {
+		t.Errorf("report %+v", r)
+	}
+	s.ends(t)
+	if _, err := os.Stat(filepath.Join(j.Cwd, "began")); err == nil {
+		t.Error("the command was started")
+	}
+}
+
 // TestRecordAgain: a record may be written again: also when all but the last step
 // of the first time worked, which a file that was closed then must not prevent.
 func TestRecordAgain(t *testing.T) {

@@ -103,14 +103,22 @@ func introduce() wire.Alive {
 	return wire.Alive{Format: wire.Format, Keeper: os.Getpid(), Start: startTime(os.Getpid())}
 }
 
-// sign adds a line to the locked file: who keeps the task. Without it the keeper
-// is reached by its socket alone; so an error is none.
-func (k *keeper) sign() {
+// sign adds a line to the locked file: who keeps the task. Without any the next
+// daemon does not find this keeper.
+func (k *keeper) sign() error {
 	k.me.Boot = k.job.Boot
 	k.me.Command, k.me.Input = k.command, k.input != nil
 	k.me.Group, k.me.GraceMs, k.me.TimeoutMs = k.job.Group, k.job.GraceMs, k.job.TimeoutMs
 	k.me.Pipes = k.pipes()
-	_, _ = unix.Write(k.lock, wire.Encode(&k.me))
+	line := wire.Encode(&k.me)
+	n, err := unix.Write(k.lock, line)
+	if err == nil && n < len(line) {
+		err = unix.ENOSPC
+	}
+	if err != nil {
+		return fmt.Errorf("write down who keeps the task: %w", err)
+	}
+	return nil
 }
 
 // pipes names the pipes through which the command's output comes: whoever has one

@@ -49,9 +49,11 @@ func (k *keeper) start(daemon int) bool {
 	k.pidfd = -1
 	k.memory.watch(k.job.Group)
 	k.mark()
-	k.sign() // a new daemon can adopt from here on
 	k.record = newRecord(k.job)
-	err := k.prepare()
+	err := k.sign() // a new daemon can adopt from here on
+	if err == nil {
+		err = k.prepare()
+	}
 	if err == nil {
 		err = k.spawn()
 	}
@@ -64,7 +66,7 @@ func (k *keeper) start(daemon int) bool {
 		k.limit = k.began.Add(time.Duration(k.job.TimeoutMs) * time.Millisecond)
 	}
 	k.active()
-	k.sign()
+	_ = k.sign() // who has only the first line knows enough
 	tell(daemon, wire.Report{PID: k.command})
 	// Beside the command, which need not wait for it. Where there is no room now it
 	// is tried again at the end.

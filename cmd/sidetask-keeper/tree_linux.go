@@ -141,14 +141,18 @@ func childrenByScan(parent int) []int {
 	return list
 }
 
-// stat describes a live process; a zombie is none.
+// stat describes a live process. A zombie is none, unless it has more threads: then
+// only its first one has ended (pthread_exit in main), and the others run on.
 func stat(pid int) (process, bool) {
 	name, fields := statFields(pid)
-	if len(fields) < 18 || fields[0] == "Z" || fields[0] == "X" {
+	if len(fields) < 18 {
+		return process{}, false
+	}
+	threads, _ := strconv.Atoi(fields[17]) // field 20; 0 = not known
+	if fields[0] == "X" || fields[0] == "Z" && threads <= 1 {
 		return process{}, false
 	}
 	parent, err := strconv.Atoi(fields[1])
-	threads, _ := strconv.Atoi(fields[17]) // field 20; 0 = not known
 	return process{pid: pid, name: name, parent: parent, threads: threads}, err == nil
 }
 
