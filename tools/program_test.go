@@ -53,6 +53,34 @@ func TestProgramOutputIsBounded(t *testing.T) {
 	}
 }
 
+// TestProgramOfTheDocs runs the program that docs/config.md shows, and what it warns of.
+func TestProgramOfTheDocs(t *testing.T) {
+	page, err := os.ReadFile("../docs/config.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(page), "```python\n")
+	text, _, found := strings.Cut(text, "```\n")
+	if !found {
+		t.Fatal("docs/config.md shows no program")
+	}
+	p := programOf(t, "")
+	p.Policy = program{[]string{"python3", "-c", text}, p.Policy.(program).places}
+	for command, want := range map[string]PreAnswer{
+		`{"command":"make"}`:           {Decision: decisionAllow},
+		`{"command":"make; git push"}`: {Decision: decisionDeny, Reason: "pushing is done by people"},
+		`{"task_id":"bash-1"}`:         {Decision: decisionAllow},
+	} {
+		got, err := p.askPre(t.Context(), PreRequest{Owner: "o-1", Scope: "/", Name: Start, Arguments: []byte(command)})
+		if err != nil || got.Decision != want.Decision || got.Reason != want.Reason {
+			t.Errorf("%s: %+v, %v, want %+v", command, got, err, want)
+		}
+	}
+	if got, err := programOf(t, "exit 0").askPre(t.Context(), PreRequest{}); err == nil {
+		t.Errorf("a program that says nothing: %+v, and the page says that it denies", got)
+	}
+}
+
 // peakRSS is the most memory that this process has had, in bytes.
 func peakRSS(t *testing.T) int64 {
 	t.Helper()
