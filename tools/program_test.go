@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"sidetask/config"
 )
 
 // programOf is the policy program that a shell script is.
@@ -59,10 +61,19 @@ func TestProgramOfTheDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, text, _ := strings.Cut(string(page), "```python\n")
-	text, _, found := strings.Cut(text, "```\n")
-	if !found {
-		t.Fatal("docs/config.md shows no program")
+	_, rest, _ := strings.Cut(string(page), "```python\n")
+	text, rest, found := strings.Cut(rest, "```\n")
+	_, rest, _ = strings.Cut(rest, "```toml\n")
+	file, _, also := strings.Cut(rest, "```\n")
+	if !found || !also {
+		t.Fatal("docs/config.md shows no program and the table that names it")
+	}
+	path := filepath.Join(t.TempDir(), "config.toml")
+	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if settings, _, err := config.Load(path); err != nil || len(settings.Policies) != 1 {
+		t.Errorf("the table that the page shows: %v", err)
 	}
 	p := programOf(t, "")
 	p.Policy = program{[]string{"python3", "-c", text}, p.Policy.(program).places}
