@@ -203,7 +203,7 @@ var logKeys = section{
 
 var policyKeys = section{
 	name: "policy", array: true,
-	doc: "A program is asked about tool calls: JSON in and out; exit status 2 = deny, with the reason on stderr; any other failure or a time-out = deny.",
+	doc: "A program is asked about tool calls: JSON in and out; exit status 2 = deny, with the reason on stderr; no answer, any other failure or a time-out = deny.",
 	keys: []definition{
 		text("scope", "/", isScope, `a scope path such as "/" or "/review"`,
 			func(t target) any { return &t.policy.Scope },

@@ -9,7 +9,7 @@ import (
 // RawID is a JSON-RPC id exactly as it was sent.
 type RawID = json.RawMessage
 
-// Codes of JSON-RPC 2.0 and of this protocol (API.md, Errors).
+// Codes of JSON-RPC 2.0 and of this protocol (docs/api.md, Errors).
 const (
 	CodeParse          = -32700
 	CodeInvalidRequest = -32600

@@ -3,7 +3,7 @@ package rpc
 // Version is the protocol version that initialize speaks.
 const Version = 1
 
-// Limits of the wire (API.md, Framing).
+// Limits of the wire (docs/api.md, Framing).
 const (
 	// DefaultMaxMessageBytes bounds one message unless limits.maxMessageBytes says otherwise.
 	DefaultMaxMessageBytes = 16 << 20

@@ -10,48 +10,66 @@ import (
 	"testing"
 )
 
-// step is one line of the README's socket section and its answer, in which …
-// stands for anything.
+// step is one command of a page and its answer, in which … stands for anything.
 type step struct{ command, answer string }
 
-// TestReadmeSocketSection runs each line of the README's section about the
-// socket with nothing but bash and socat, and compares its answer.
-func TestReadmeSocketSection(t *testing.T) {
-	steps := readmeSteps(t)
-	if len(steps) < 7 {
-		t.Fatalf("the README's socket section has %d commands, expected at least the six calls and the function", len(steps))
-	}
-	env := startDaemon(t)
-	functions := ""
-	for _, s := range steps {
-		if s.answer == "" {
-			functions += s.command + "\n" // defines what the later ones use
-			continue
-		}
-		bash := exec.Command("bash", "-c", functions+s.command)
-		bash.Env = env
-		out, err := bash.CombinedOutput()
-		if err != nil {
-			t.Fatalf("$ %s\n%s%v", s.command, out, err)
-		}
-		got := strings.TrimSuffix(string(out), "\n")
-		var pattern strings.Builder
-		for i, part := range strings.Split(s.answer, "…") {
-			if i > 0 {
-				pattern.WriteString(".*")
+// pages are those whose ```console blocks are run, with how many commands they
+// have at least: a test that finds none would hold nothing.
+var pages = map[string]int{"README.md": 7, "docs/api.md": 15, "docs/tasks.md": 8}
+
+// TestConsoleBlocks runs each command of the pages' console blocks with nothing but
+// bash, socat and sidetask, each page against a daemon of its own, and compares
+// the answers.
+func TestConsoleBlocks(t *testing.T) {
+	for page, least := range pages {
+		t.Run(page, func(t *testing.T) {
+			steps := consoleSteps(t, page)
+			if len(steps) < least {
+				t.Fatalf("%s has %d commands, expected at least %d", page, len(steps), least)
 			}
-			pattern.WriteString(regexp.QuoteMeta(part))
-		}
-		if !regexp.MustCompile("^" + pattern.String() + "$").MatchString(got) {
-			t.Errorf("$ %s\n got %s\nwant %s", s.command, got, s.answer)
-		}
+			for i, got := range runSteps(t, steps, startDaemon(t)) {
+				if !matches(steps[i].answer, got) {
+					t.Errorf("$ %s\n got %s\nwant %s", steps[i].command, got, steps[i].answer)
+				}
+			}
+		})
 	}
 }
 
-// readmeSteps reads the ```console block.
-func readmeSteps(t *testing.T) (steps []step) {
+// runSteps runs the commands in one shell, as a reader would, and gives what each
+// printed.
+func runSteps(t *testing.T, steps []step, env []string) (answers []string) {
 	t.Helper()
-	file, err := os.Open("../README.md")
+	const end = "\x1e" // no command prints it
+	var script strings.Builder
+	for _, s := range steps {
+		script.WriteString(s.command + "\nprintf '" + end + "'\n")
+	}
+	bash := exec.Command("bash", "-c", script.String())
+	bash.Env = env
+	out, err := bash.CombinedOutput()
+	answers = strings.Split(string(out), end)
+	if err != nil || len(answers) != len(steps)+1 {
+		t.Fatalf("%v after %d of %d commands:\n%s", err, len(answers)-1, len(steps), out)
+	}
+	for i := range answers {
+		answers[i] = strings.TrimSuffix(answers[i], "\n")
+	}
+	return answers[:len(steps)]
+}
+
+func matches(pattern, got string) bool {
+	parts := strings.Split(pattern, "…")
+	for i := range parts {
+		parts[i] = regexp.QuoteMeta(parts[i])
+	}
+	return regexp.MustCompile("^" + strings.Join(parts, ".*") + "$").MatchString(got)
+}
+
+// consoleSteps reads the ```console blocks of a page.
+func consoleSteps(t *testing.T, page string) (steps []step) {
+	t.Helper()
+	file, err := os.Open(filepath.Join("..", page))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +86,8 @@ func readmeSteps(t *testing.T) (steps []step) {
 		case strings.HasPrefix(line, "$ "):
 			steps = append(steps, step{command: line[2:]})
 		default:
-			steps[len(steps)-1].answer += line
+			last := &steps[len(steps)-1]
+			last.answer = strings.TrimPrefix(last.answer+"\n"+line, "\n")
 		}
 	}
 	return steps
@@ -97,7 +116,8 @@ func startDaemon(t *testing.T) []string {
 	socket := filepath.Join(dir, "run", "sidetask", "sidetask.sock")
 	env := append(os.Environ(),
 		"XDG_RUNTIME_DIR="+filepath.Join(dir, "run"), "XDG_STATE_HOME="+filepath.Join(dir, "state"),
-		"XDG_CONFIG_HOME="+filepath.Join(dir, "config"), "SIDETASK_SOCKET="+socket)
+		"XDG_CONFIG_HOME="+filepath.Join(dir, "config"), "SIDETASK_SOCKET="+socket,
+		"PATH="+filepath.Join(dir, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
 	sidetask := filepath.Join(dir, "bin", "sidetask")
 	run := func(args ...string) {
 		cmd := exec.Command(sidetask, args...)

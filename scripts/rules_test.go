@@ -19,11 +19,11 @@ import (
 
 var update = flag.Bool("update", false, "rewrite docs/behaviour.md")
 
-// rule is one line of testdata/rules.tsv: a rule of BEHAVIOUR.md, and for one
-// that no test can pin here, why.
+// rule is one line of testdata/rules.tsv: a rule in a few words, and for one that no
+// test can pin here, why.
 type rule struct {
 	number int
-	name   string
+	says   string
 	reason string
 }
 
@@ -38,17 +38,18 @@ func TestEveryRuleIsPinned(t *testing.T) {
 	var table bytes.Buffer
 	table.WriteString("# The rules, and the tests that pin them\n\n" +
 		"Made by `go test ./scripts -run Rule -update`; do not edit. A test pins a rule by naming it: in the name or the\n" +
-		"comment of a function, which is given then, or anywhere in a file.\n\n" +
-		"| rule | name | pinned by |\n|---|---|---|\n")
+		"comment of a function, which is given then, or anywhere in a file. A rule's words are its gist: the tests say it exactly.\n" +
+		"The numbers are those of comments in the code (BEHAVIOUR T60).\n\n" +
+		"| rule | says | pinned by, or why by none |\n|---|---|---|\n")
 	for _, r := range rules(t) {
 		by := pins[r.number]
 		slices.Sort(by)
 		by = slices.Compact(by)
 		switch {
 		case len(by) == 0 && r.reason == "":
-			t.Errorf("T%d (%s): no test names it; write one, or say in scripts/testdata/rules.tsv why there can be none", r.number, r.name)
+			t.Errorf("T%d (%s): no test names it; write one, or say in scripts/testdata/rules.tsv why there can be none", r.number, r.says)
 		case len(by) > 0 && r.reason != "":
-			t.Errorf("T%d (%s): it is pinned by %v, so take its reason out of scripts/testdata/rules.tsv", r.number, r.name, by)
+			t.Errorf("T%d (%s): it is pinned by %v, so take its reason out of scripts/testdata/rules.tsv", r.number, r.says, by)
 		case len(by) == 0:
 			by = []string{r.reason}
 		default:
@@ -56,7 +57,7 @@ func TestEveryRuleIsPinned(t *testing.T) {
 				by[i] = "`" + by[i] + "`"
 			}
 		}
-		fmt.Fprintf(&table, "| T%d | %s | %s |\n", r.number, r.name, strings.Join(by, ", "))
+		fmt.Fprintf(&table, "| T%d | %s | %s |\n", r.number, r.says, strings.Join(by, ", "))
 	}
 	const file = "../docs/behaviour.md"
 	if *update {
@@ -79,7 +80,7 @@ func rules(t *testing.T) (all []rule) {
 		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		number, err := strconv.Atoi(strings.TrimPrefix(fields[0], "T"))
 		if err != nil || len(fields) != 3 {
-			t.Fatalf("testdata/rules.tsv: %q is not rule, name, reason", line)
+			t.Fatalf("testdata/rules.tsv: %q is not rule, what it says, reason", line)
 		}
 		all = append(all, rule{number, fields[1], fields[2]})
 	}

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"sidetask/config"
 )
 
 // programOf is the policy program that a shell script is.
@@ -50,6 +52,43 @@ func TestProgramOutputIsBounded(t *testing.T) {
 	var own *PolicyError
 	if _, err := p.askPre(t.Context(), PreRequest{}); !errors.As(err, &own) || own.Message != long[:maxReason] {
 		t.Errorf("a long error: %v", len(own.Message))
+	}
+}
+
+// TestProgramOfTheDocs runs the program that docs/config.md shows, and what it warns of.
+func TestProgramOfTheDocs(t *testing.T) {
+	page, err := os.ReadFile("../docs/config.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```python\n")
+	text, rest, found := strings.Cut(rest, "```\n")
+	_, rest, _ = strings.Cut(rest, "```toml\n")
+	file, _, also := strings.Cut(rest, "```\n")
+	if !found || !also {
+		t.Fatal("docs/config.md shows no program and the table that names it")
+	}
+	path := filepath.Join(t.TempDir(), "config.toml")
+	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if settings, _, err := config.Load(path); err != nil || len(settings.Policies) != 1 {
+		t.Errorf("the table that the page shows: %v", err)
+	}
+	p := programOf(t, "")
+	p.Policy = program{[]string{"python3", "-c", text}, p.Policy.(program).places}
+	for command, want := range map[string]PreAnswer{
+		`{"command":"make"}`:           {Decision: decisionAllow},
+		`{"command":"make; git push"}`: {Decision: decisionDeny, Reason: "pushing is done by people"},
+		`{"task_id":"bash-1"}`:         {Decision: decisionAllow},
+	} {
+		got, err := p.askPre(t.Context(), PreRequest{Owner: "o-1", Scope: "/", Name: Start, Arguments: []byte(command)})
+		if err != nil || got.Decision != want.Decision || got.Reason != want.Reason {
+			t.Errorf("%s: %+v, %v, want %+v", command, got, err, want)
+		}
+	}
+	if got, err := programOf(t, "exit 0").askPre(t.Context(), PreRequest{}); err == nil {
+		t.Errorf("a program that says nothing: %+v, and the page says that it denies", got)
 	}
 }
 

@@ -42,13 +42,15 @@ type Engine struct {
 // method is one entry of the table: what runs, and who may call it.
 type method struct {
 	handle   func(c *call) (any, error)
-	operator bool // not for a connection that is bound to an owner
+	params   reflect.Type // of its parameters, for the reference
+	operator bool         // not for a connection that is bound to an owner
 }
 
 // handler makes a method of a function with typed parameters.
 func handler[P any](f func(c *call, params P) (any, error)) method {
-	form := shapeOf(reflect.TypeFor[P]())
-	return method{handle: func(c *call) (any, error) {
+	params := reflect.TypeFor[P]()
+	form := shapeOf(params)
+	return method{params: params, handle: func(c *call) (any, error) {
 		params, err := decode[P](c, form)
 		if err != nil {
 			return nil, err
