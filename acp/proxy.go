@@ -42,6 +42,7 @@ type proxy struct {
 	noticesShown          bool   // the editor has clientCapabilities.session.notices
 	show                  string // what the editor is shown of a wake: never auto
 	forms                 forms
+	cardless              bool // a call has waited for its card in vain: an agent that has shown none shows none
 
 	// What is open between them.
 	sessions    map[string]*session
