@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"os"
 	"time"
 
 	"sidetask/acp/internal/turn"
@@ -63,9 +64,11 @@ type proxy struct {
 	saying     saying
 	background group
 
-	life  *child // nil in a chain
-	chain *chain // nil but in a chain
-	end   ending
+	life      *child // nil in a chain
+	chain     *chain // nil but in a chain
+	end       ending
+	signals   <-chan os.Signal
+	signalled bool // one of them has come
 }
 
 // request is an open request of the editor.
@@ -229,7 +232,12 @@ func (p *proxy) loop(ctx context.Context) {
 			p.agent.done(w)
 		case <-done:
 			done = nil
-			p.editorClosed()
+			p.told()
+		case <-p.signals:
+			if p.signalled {
+				p.told()
+			}
+			p.signalled = true // the first one has ended ctx
 		}
 		p.resumeEditor()
 		p.resumeAgent()
