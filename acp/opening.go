@@ -205,7 +205,7 @@ func (p *proxy) renew(s, by *session) {
 	delete(p.opening, by)
 	by.lost = true
 	s.token, s.owner, s.server, s.cwd = by.token, by.owner, by.server, by.cwd
-	s.registered, s.waiting = true, false
+	s.registered, s.waiting, s.nameless = true, false, false
 	if s.lost { // it had been taken over: this takes it back
 		s.lost = false
 		p.step(s, turn.Back{})

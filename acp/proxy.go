@@ -10,6 +10,7 @@ import (
 
 	"sidetask/acp/internal/turn"
 	"sidetask/acp/internal/wire"
+	"sidetask/render"
 	"sidetask/rpc"
 )
 
@@ -152,9 +153,10 @@ func randomHex(n int) string {
 	return hex.EncodeToString(b)
 }
 
-// logf tells a person, on stderr, one line.
+// logf tells a person, on stderr, one line. What an agent calls its sessions must
+// not reach a terminal as more than text.
 func (p *proxy) logf(format string, args ...any) {
-	p.noise(fmt.Appendf(nil, "sidetask: acp: "+format+"\n", args...))
+	p.noise([]byte("sidetask: acp: " + render.OneLine(fmt.Sprintf(format, args...)) + "\n"))
 }
 
 // noise sends something to stderr.
