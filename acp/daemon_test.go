@@ -136,7 +136,7 @@ func (d *fakeDaemon) take() string {
 //	budget N      wakes left
 //	acp JSON      the [acp] settings, for registrations from here on
 //	config JSON   the same, in force at once
-//	refuse TEXT   register and bind are answered with this error
+//	refuse TEXT   register and bind are answered with this error; without a text, no more
 //	resolve SESSION NAME ARGUMENTS META
 func (d *fakeDaemon) do(line string) {
 	what, rest, _ := strings.Cut(line, " ")
@@ -182,7 +182,9 @@ func (d *fakeDaemon) do(line string) {
 		_ = json.Unmarshal([]byte(rest), d.acp)
 		d.tell(rpc.NotifyConfigChanged, rpc.ConfigChanged{})
 	case "refuse":
-		d.refuse = rpc.Errorf(rpc.CodeUnauthorized, "%s", rest)
+		if d.refuse = nil; rest != "" {
+			d.refuse = rpc.Errorf(rpc.CodeUnauthorized, "%s", rest)
+		}
 	case "resolve":
 		d.resolve(rest)
 	default:

@@ -61,6 +61,18 @@ func (p *proxy) editorClosed() {
 	}
 }
 
+// told: somebody has the proxy end. Of one whose editor is gone already no time is
+// taken that an editor's patience may not have: its next signal is SIGKILL, and an
+// agent that ignores the end of its stdin would stay for ever.
+func (p *proxy) told() {
+	switch {
+	case !p.end.editorGone:
+		p.editorClosed()
+	case p.life != nil:
+		p.endAgent()
+	}
+}
+
 // retire ends what we do of our own for a session of an editor that is gone, once
 // its turn is over: a wake that nobody sees would be spent for nothing, and its
 // notice be missing when the session is resumed.

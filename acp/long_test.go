@@ -94,11 +94,11 @@ func TestLongLineOfOurs(t *testing.T) {
 		step(`A> {"jsonrpc":"2.0","id":2,"result":{}}`, "wait 3s")
 		call := `"rawInput":{"command":"make\n` + long + `"}`
 		got = update("t", `"toolCallId":"c","status":"in_progress","_meta":{"x":"`+long+`"},"title":"sidetask_task_start",`+call+`,"sessionUpdate":"tool_call"`)
-		if !strings.Contains(got, `"title":"make"`) || !strings.Contains(got, `"kind":"execute"`) || !strings.Contains(got, call) {
+		if !strings.Contains(got, `"title":"make…"`) || !strings.Contains(got, `"kind":"execute"`) || !strings.Contains(got, call) {
 			t.Errorf("the card: %.300q", got)
 		}
 		got = update("t", `"toolCallId":"c","status":"completed","rawOutput":"`+long+`","sessionUpdate":"tool_call_update"`)
-		if !strings.Contains(got, `"title":"make"`) || !strings.Contains(got, long) {
+		if !strings.Contains(got, `"title":"make…"`) || !strings.Contains(got, long) {
 			t.Errorf("the card again: %.300q", got)
 		}
 		other := `"toolCallId":"d","title":"edit","rawOutput":"` + long + `","sessionUpdate":"tool_call"`
@@ -111,7 +111,7 @@ func TestLongLineOfOurs(t *testing.T) {
 			t.Errorf("the call is not known by its card: %.100q", got)
 		}
 		got = step(`A> {"jsonrpc":"2.0","id":7,"method":"session/request_permission","params":{"sessionId":"s","options":[],"toolCall":{"toolCallId":"mcp_sidetask_task_start__1","title":"x","status":"pending","content":[{"type":"content","content":{"type":"text","text":"{\"command\":\"make\\n` + long + `\"}"}}]}}}`)
-		if !strings.Contains(got, `"title":"make"`) || strings.Contains(got, long) {
+		if !strings.Contains(got, `"title":"make…"`) || strings.Contains(got, long) {
 			t.Errorf("the permission request: %.300q", got)
 		}
 		b.end()

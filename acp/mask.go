@@ -3,6 +3,7 @@ package acp
 import (
 	"bytes"
 	"net/url"
+	"slices"
 	"strings"
 
 	"sidetask/acp/internal/wire"
@@ -11,10 +12,14 @@ import (
 // maskDepth is how deep a message is looked into; what lies deeper is not shown.
 const maskDepth = 64
 
-const methodAuthenticate = "authenticate"
+// Methods whose parameters are secret; the second is that of version 2.
+const (
+	methodAuthenticate = "authenticate"
+	methodLogin        = "auth/login"
+)
 
 // masked gives a message without the secrets that it may carry: the parameters
-// of authenticate, the values of env and headers, arguments of MCP servers, what
+// of authenticate and auth/login, the values of env and headers, arguments of MCP servers, what
 // stands behind the host of an address, and members that are called a secret. ok
 // is false for anything but a message, of which nothing may be shown.
 func masked(line []byte) (shown []byte, ok bool) {
@@ -49,7 +54,8 @@ func (m *mask) value(at wire.Span, depth int, server bool) {
 	case depth > maskDepth, c == '{' && !m.isObject(at):
 		m.hide(at)
 	case c == '{':
-		authenticates := wire.Text(m.line, at, "method") == methodAuthenticate
+		method := wire.Text(m.line, at, "method")
+		authenticates := method == methodAuthenticate || method == methodLogin
 		wire.Members(m.line, at, func(name string, value wire.Span) {
 			if name == "params" && authenticates {
 				m.hide(value)
@@ -74,8 +80,6 @@ func (m *mask) member(name string, value wire.Span, depth int, server bool) {
 		m.pairs(value)
 	case "url", "baseurl":
 		m.address(value)
-	case "authorization", "apikey", "api_key", "api-key", "token", "password", "secret":
-		m.hide(value)
 	case "args":
 		if server {
 			m.hide(value)
@@ -83,8 +87,25 @@ func (m *mask) member(name string, value wire.Span, depth int, server bool) {
 		}
 		m.value(value, depth, server)
 	default:
+		if isSecret(name) {
+			m.hide(value)
+			return
+		}
 		m.value(value, depth, server || name == "mcpservers")
 	}
+}
+
+// isSecret reports whether a member is called a secret: accessToken, x-api-key,
+// OPENAI_API_KEY. name is in lower case.
+func isSecret(name string) bool {
+	name = strings.NewReplacer("_", "", "-", "").Replace(name)
+	return slices.ContainsFunc(secretNames, func(end string) bool { return strings.HasSuffix(name, end) })
+}
+
+// secretNames are what names of secrets end with.
+var secretNames = []string{
+	"apikey", "accesskey", "secretkey", "privatekey", "token", "secret", "password", "passwd", "passphrase",
+	"authorization", "bearer", "cookie", "credential", "credentials",
 }
 
 // pairs masks the values of a list of names and values, or of an object.

@@ -182,11 +182,13 @@ func (p *proxy) notOpened(s *session, asked string) {
 }
 
 // named gives a session its id. Another one of that id goes quiet: its owner is
-// taken over. One that lives already stays as it is, and gets a new owner.
+// taken over, also where the agent gave the id of a session that is open here to a
+// new one. One that lives already stays as it is, and gets a new owner.
 func (p *proxy) named(s *session, id string) {
 	s.id, s.named = id, true
 	if s.into == nil {
 		if old := p.sessions[id]; old != nil && old != s {
+			s.fresh = false // the daemon refuses one whose id has a live host, and that is us
 			old.lost = true
 			p.gone(old)
 		}
@@ -203,7 +205,7 @@ func (p *proxy) renew(s, by *session) {
 	delete(p.opening, by)
 	by.lost = true
 	s.token, s.owner, s.server, s.cwd = by.token, by.owner, by.server, by.cwd
-	s.registered, s.waiting = true, false
+	s.registered, s.waiting, s.nameless = true, false, false
 	if s.lost { // it had been taken over: this takes it back
 		s.lost = false
 		p.step(s, turn.Back{})

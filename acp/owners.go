@@ -149,7 +149,7 @@ func (p *proxy) registered(s *session, resumed bool, got rpc.OwnerRegistered, er
 	}
 	s.registered, s.owner = true, got.Owner
 	p.configure(got.ACP)
-	if resumed {
+	if resumed || s.nameless {
 		p.nowBound(s, got.Pending)
 		return
 	}
@@ -162,7 +162,11 @@ func (p *proxy) bindDone(s *session, got rpc.OwnerBound, err error) {
 	switch {
 	case s.lost: // closed or taken over meanwhile
 		return
-	case err != nil:
+	case err == nil:
+	case answered(err) && s.into == nil:
+		p.unnamed(s, err)
+		return
+	default:
 		p.refusedOwner(s, err)
 		return
 	}
@@ -184,7 +188,7 @@ func (p *proxy) syncNext(s *session) {
 }
 
 func (p *proxy) nowBound(s *session, pending int) {
-	s.bound, s.everBound = true, true
+	s.bound, s.everBound = true, !s.nameless
 	p.letGo(s)
 	p.sayOnce(s)
 	p.note(s)
@@ -197,6 +201,16 @@ func (p *proxy) nowBound(s *session, pending int) {
 		delete(p.link.pending, s.owner)
 		p.step(s, turn.Bell{})
 	}
+}
+
+// unnamed: the daemon will not give the owner its name, which may be that of a
+// session that another proxy has. Without one it works all the same: the agent has
+// the tools, so what its tasks bring must be told. It asks for the name no more:
+// after a restart of the daemon it could come before the one that has it.
+func (p *proxy) unnamed(s *session, err error) {
+	p.logf("the background tasks of session %s cannot be resumed by its name: %v", s.id, err)
+	s.nameless = true
+	p.nowBound(s, 1)
 }
 
 // refusedOwner: the daemon will not have this owner. The session works on

@@ -252,3 +252,49 @@ func TestAgentTreeEnds(t *testing.T) {
 		}
 	}
 }
+
+// Who tells the proxy to end once more, or when the editor is gone already, waits
+// for no grace: an agent that ignores the end of its stdin is ended at once, and
+// never left behind.
+func TestToldToEndAgain(t *testing.T) {
+	for name, tell := range map[string]func(p *proxy, signals chan<- os.Signal, end func()){
+		"two signals": func(_ *proxy, signals chan<- os.Signal, end func()) {
+			end()
+			signals <- syscall.SIGTERM
+			signals <- syscall.SIGTERM
+		},
+		"the editor is gone": func(p *proxy, signals chan<- os.Signal, end func()) {
+			p.editorClosed()
+			end()
+			signals <- syscall.SIGTERM
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in, _ := io.Pipe()
+			stderr := newNoise(io.Discard)
+			defer stderr.end(deadMan)
+			agent, err := startChild([]string{"sleep", "600"}, stderr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, end := context.WithCancel(t.Context())
+			defer end()
+			p := newProxy(Options{In: in, Out: io.Discard})
+			p.stderr, p.life, p.background.ctx = stderr, agent, t.Context()
+			p.settings.AgentGraceMs = (10 * deadMan).Milliseconds()
+			signals := make(chan os.Signal, 2)
+			p.signals = signals
+			finish := p.start()
+			tell(p, signals, end)
+			over := time.AfterFunc(deadMan, func() { _ = agent.cmd.Process.Kill() })
+			p.loop(ctx)
+			if !over.Stop() || agent.code != 128+int(syscall.SIGTERM) {
+				t.Errorf("the agent was ended with exit status %d, want that of a SIGTERM", agent.code)
+			}
+			close(p.ended)
+			_ = in.Close()
+			p.background.work.Wait()
+			finish()
+		})
+	}
+}

@@ -5,10 +5,12 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"os"
 	"time"
 
 	"sidetask/acp/internal/turn"
 	"sidetask/acp/internal/wire"
+	"sidetask/render"
 	"sidetask/rpc"
 )
 
@@ -42,6 +44,7 @@ type proxy struct {
 	noticesShown          bool   // the editor has clientCapabilities.session.notices
 	show                  string // what the editor is shown of a wake: never auto
 	forms                 forms
+	cardless              bool // a call has waited for its card in vain: an agent that has shown none shows none
 
 	// What is open between them.
 	sessions    map[string]*session
@@ -62,9 +65,11 @@ type proxy struct {
 	saying     saying
 	background group
 
-	life  *child // nil in a chain
-	chain *chain // nil but in a chain
-	end   ending
+	life      *child // nil in a chain
+	chain     *chain // nil but in a chain
+	end       ending
+	signals   <-chan os.Signal
+	signalled bool // one of them has come
 }
 
 // request is an open request of the editor.
@@ -148,9 +153,10 @@ func randomHex(n int) string {
 	return hex.EncodeToString(b)
 }
 
-// logf tells a person, on stderr, one line.
+// logf tells a person, on stderr, one line. What an agent calls its sessions must
+// not reach a terminal as more than text.
 func (p *proxy) logf(format string, args ...any) {
-	p.noise(fmt.Appendf(nil, "sidetask: acp: "+format+"\n", args...))
+	p.noise([]byte("sidetask: acp: " + render.OneLine(fmt.Sprintf(format, args...)) + "\n"))
 }
 
 // noise sends something to stderr.
@@ -228,7 +234,12 @@ func (p *proxy) loop(ctx context.Context) {
 			p.agent.done(w)
 		case <-done:
 			done = nil
-			p.editorClosed()
+			p.told()
+		case <-p.signals:
+			if p.signalled {
+				p.told()
+			}
+			p.signalled = true // the first one has ended ctx
 		}
 		p.resumeEditor()
 		p.resumeAgent()

@@ -37,7 +37,7 @@ func (p *proxy) cut(text string) (rest, shown string, found bool) {
 	rest, found = render.CutFrame(text)
 	if found && p.show == showUser && rest == "" {
 		notices := strings.NewReplacer(render.FrameFirst, "", render.FrameLast, "\n").Replace(text)
-		shown = strings.Join(strings.FieldsFunc(notices, func(r rune) bool { return r == '\n' }), "\n")
+		shown = visible(strings.FieldsFunc(notices, func(r rune) bool { return r == '\n' }))
 	}
 	return rest, shown, found
 }

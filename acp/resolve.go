@@ -59,7 +59,7 @@ func (p *proxy) resolve(q *resolve, r rpc.OwnerResolve) {
 		return
 	}
 	q.of = p.byOwner(r.Owner)
-	if q.of == nil || p.forms.perSession() || len(p.neighbours(q.of)) < 2 {
+	if q.of == nil || p.forms.perSession() || p.cardless && p.forms == (forms{}) || len(p.neighbours(q.of)) < 2 {
 		q.answer <- resolved{owner: r.Owner}
 		return
 	}
@@ -74,7 +74,10 @@ func (p *proxy) resolve(q *resolve, r rpc.OwnerResolve) {
 		}
 	}
 	p.resolves = append(p.resolves, q)
-	p.after(cardPatience, func() { p.unresolve(q, resolved{owner: r.Owner}) })
+	p.after(cardPatience, func() {
+		p.cardless = p.cardless || slices.Contains(p.resolves, q)
+		p.unresolve(q, resolved{owner: r.Owner})
+	})
 }
 
 // byMeta finds the session that the call's own _meta names: by the session, or

@@ -18,28 +18,32 @@ const lastCalls = 500 * time.Millisecond
 
 // Run proxies between the editor and the agent until one of them ends, and gives
 // the exit status: the agent's own. When ctx ends it does as if the editor had
-// closed its end. In is read until Run returns, and one read of it may be left
+// closed its end; if the editor is gone already, and at a second signal, the agent
+// is ended at once. In is read until Run returns, and one read of it may be left
 // waiting then; so may a write to an Out or Err that nobody reads.
 //
 // The error says why there was no agent; the editor has been told, too.
 func Run(ctx context.Context, o Options) (exit int, err error) {
 	ctx, stop := whileNotHungUp(ctx)
 	defer stop()
+	signals, stopSignals := allSignals()
+	defer stopSignals()
 	stderr := newNoise(o.Err)
 	defer stderr.end(lastWords)
 	if len(o.Agent) == 0 {
-		return run(ctx, o, stderr, nil), nil
+		return run(ctx, signals, o, stderr, nil), nil
 	}
 	agent, err := startChild(o.Agent, stderr)
 	if err != nil {
 		agent = &child{exited: true, code: 127, status: err.Error(), stderr: &lastLine{to: io.Discard}}
 	}
-	return run(ctx, o, stderr, agent), err
+	return run(ctx, signals, o, stderr, agent), err
 }
 
 // run is [Run] with an agent that has been started, or none under a conductor.
-func run(ctx context.Context, o Options, stderr *noise, agent *child) (exit int) {
+func run(ctx context.Context, signals <-chan os.Signal, o Options, stderr *noise, agent *child) (exit int) {
 	p := newProxy(o)
+	p.signals = signals
 	p.stderr = stderr
 	p.life = agent
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
@@ -110,4 +114,16 @@ func whileNotHungUp(ctx context.Context) (context.Context, context.CancelFunc) {
 		stop()
 		signal.Stop(pipes)
 	}
+}
+
+// allSignals brings the signals that have the proxy end. The first of them ends
+// the context of [Run], too.
+func allSignals() (signals <-chan os.Signal, stop func()) {
+	c := make(chan os.Signal, 4)
+	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			signal.Notify(c, s)
+		}
+	}
+	return c, func() { signal.Stop(c) }
 }

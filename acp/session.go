@@ -23,6 +23,7 @@ type session struct {
 	everBound  bool // on this connection or one before
 	spoke      bool // the user, unheard by the daemon: its budget is to be restored
 	said       bool // on stderr
+	nameless   bool // the daemon will not give it its name
 	lost       bool // taken over, refused or closed: quiet from now on
 	waiting    bool // a register or bind is under way
 	calls      []*call

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"sidetask/acp/internal/wire"
+	"sidetask/render"
 	"sidetask/rpc"
 )
 
@@ -126,7 +127,7 @@ func (p *proxy) echo(s *session, notices []string) {
 	if p.show == showUser && p.version >= 2 {
 		return
 	}
-	text := strings.Join(notices, "\n")
+	text := visible(notices)
 	var update string
 	switch p.show {
 	case showUser:
@@ -137,6 +138,15 @@ func (p *proxy) echo(s *session, notices []string) {
 		return
 	}
 	p.toEditor(markAdded, message(methodUpdate, fmt.Sprintf(`{"sessionId":%s,"update":%s}`, wire.Quote(s.id), update)))
+}
+
+// visible is how the editor shows notices.
+func visible(notices []string) string {
+	lines := make([]string, len(notices))
+	for i, n := range notices {
+		lines[i] = render.OneLine(n)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // ignoring are agents that take no MCP server from their client.

@@ -30,6 +30,8 @@ E> {"jsonrpc":"2.0","id":17,"method":"session/load","params":{"sessionId":"t","m
 E> {"jsonrpc":"2.0","id":18,"method":"session/load","params":{"sessionId":"t","mcpServers":[{"name":"o","env":[{"name":"K","value":"SECRET-H"}],}]}}
 E> {"jsonrpc":"2.0","id":16,"method":"proxy/successor","params":{"method":"authenticate","params":{"k":"SECRET-F"}}}
 E> {"jsonrpc":"2.0","id":19,"method":"session/load","params":{"sessionId":"t","mcpServers":[{"name":"o","env":[["K","SECRET-I"],"K=SECRET-J",{"name":"K","value":{"v":"SECRET-K"}}],"url":"::SECRET-L","token":{"a":"SECRET-M"}},{"env":"SECRET-N"}]}}
+E> {"jsonrpc":"2.0","id":20,"method":"auth/login","params":{"methodId":"key","_meta":{"key":"SECRET-O"}}}
+E> {"jsonrpc":"2.0","method":"_x","params":{"accessToken":"SECRET-P","client_secret":"SECRET-Q","OPENAI_API_KEY":"SECRET-R","x-api-key":"SECRET-S","credentials":{"a":["SECRET-T"]},"usage":{"inputTokens":4711}}}
 A> {"jsonrpc":"2.0","id":"own-1","result":{"stopReason":"end_turn"}}
 A> {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call","toolCallId":"t","title":"sidetask_task_list","rawInput":{}}}}`, "\n") {
 			b.input(line)
@@ -42,7 +44,7 @@ A> {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update"
 	if secrets := regexp.MustCompile(`SECRET-.`).FindAllString(all, -1); len(secrets) > 0 {
 		t.Errorf("%q are in the trace", secrets)
 	}
-	for _, plain := range []string{`host/***`, `\"K\"`, `\"hi\"`, `authenticate`} {
+	for _, plain := range []string{`host/***`, `\"K\"`, `\"hi\"`, `authenticate`, `auth/login`, `4711`} {
 		if !strings.Contains(all, plain) {
 			t.Errorf("%s is not in the trace", plain)
 		}

@@ -136,7 +136,7 @@ func newBenchWith(t *testing.T, set func(*Options)) *bench {
 func runWith(ctx context.Context, o Options, agent *child) int {
 	stderr := newNoise(o.Err)
 	defer stderr.end(lastWords)
-	return run(ctx, o, stderr, agent)
+	return run(ctx, nil, o, stderr, agent)
 }
 
 // end has both sides go away.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -45,6 +46,11 @@ func decode(l line) (jsonrpc.Message, *refusal) {
 	switch data := bytes.TrimSpace(l.data); {
 	case l.long:
 		return nil, &refusal{id, jsonrpc.CodeInvalidRequest, fmt.Sprintf("message of more than %d bytes", maxLine)}
+	case !utf8.Valid(data): // the daemon refuses it, and could not say whose call it was
+		if !utf8.Valid(id) {
+			id = nil
+		}
+		return nil, &refusal{id, jsonrpc.CodeParseError, "not UTF-8"}
 	case !json.Valid(data):
 		return nil, &refusal{nil, jsonrpc.CodeParseError, "not JSON"}
 	case data[0] != '{':

@@ -151,6 +151,23 @@ func TestBadLines(t *testing.T) {
 	}
 }
 
+// ACP.md §1: JSON is UTF-8. What is not is refused under its id: the daemon knows
+// no call in such a line, and the agent would wait for ever.
+func TestNotUTF8(t *testing.T) {
+	a := start(t, Options{Socket: socketPath(t), Token: "t"}, patient, &journal{})
+	a.hello("x", "1")
+	for line, id := range map[string]string{
+		call("3", "task_start", "{\"command\":\"echo \xff\"}"):                                        "3",
+		"{\"params\":{\"_meta\":{\"a\":\"\xc3\"}},\"jsonrpc\":\"2.0\",\"method\":\"x\",\"id\":\"z\"}": `"z"`,
+		call("\"\xff\"", "task_list", "{}"):                                                           "null",
+	} {
+		a.send(line)
+		if got := a.next(); !strings.Contains(got, `"id":`+id+`,"error":{"code":-32700`) || !json.Valid([]byte(got)) {
+			t.Errorf("%q: got %s, want the id %s", line, got, id)
+		}
+	}
+}
+
 // Whatever an agent writes: no panic, and what is refused is answered with JSON.
 func FuzzLines(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{}}}` + "\n[1]\n\xff\r\n{\"id\":1.5}"))

@@ -27,12 +27,12 @@ func CardOf(name string, args json.RawMessage) (card Card, ok bool) {
 		return s
 	}
 	id, command := text("task_id"), text("command")
-	shown := ellipsize(Label(id))
+	shown, title := ellipsize(OneLine(id)), firstLine(command)
 	switch {
 	case name == toolList:
 		return Card{Title: "List background tasks", Kind: "read"}, true
-	case name == toolStart && strings.TrimSpace(command) != "":
-		return Card{Title: firstLine(command), Kind: "execute", RawInput: quote(command)}, true
+	case name == toolStart && title != "":
+		return Card{Title: title, Kind: "execute", RawInput: quote(command)}, true
 	case name == toolOutput && id != "":
 		return Card{Title: "Read output from background task " + shown, Kind: "read", RawInput: quote(id)}, true
 	case name == toolKill && id != "":
@@ -43,8 +43,12 @@ func CardOf(name string, args json.RawMessage) (card Card, ok bool) {
 }
 
 // firstLine is the first line of a command that has more than white space, cut
-// for a title.
+// for a title; "" where there is nothing to be seen. Whoever allows the command must see that there is more of it.
 func firstLine(command string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(command), "\n")
-	return ellipsize(strings.TrimRight(Label(line), " "))
+	line, _, more := strings.Cut(strings.TrimSpace(command), "\n")
+	title := strings.TrimSpace(OneLine(line))
+	if more {
+		title += "…"
+	}
+	return ellipsize(title)
 }

@@ -52,6 +52,18 @@ func Label(s string) string {
 	}, s)
 }
 
+// OneLine is [Label] for what a person sees: also without the characters that
+// reorder what stands around them (bidi), by which a command could pretend to be
+// something else.
+func OneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Bidi_Control, r) {
+			return ' '
+		}
+		return r
+	}, Label(s))
+}
+
 // maxUnits is how many UTF-16 code units of a summary, a list's label and a
 // card's title are shown (BEHAVIOUR T161, T124, ACP.md §5).
 const maxUnits = 120

@@ -48,7 +48,9 @@ func TestListLabels(t *testing.T) {
 func TestCards(t *testing.T) {
 	tests := []struct{ tool, args, title, kind, raw string }{
 		{"task_start", `{"command":"sleep 30; echo card"}`, "sleep 30; echo card", "execute", `"sleep 30; echo card"`},
-		{"task_start", `{"command":"\n a && b \nc"}`, "a && b", "execute", `"\n a && b \nc"`},
+		{"task_start", `{"command":"\n a && b \nc"}`, "a && b…", "execute", `"\n a && b \nc"`},
+		{"task_start", `{"command":"` + strings.Repeat("x", 120) + `\nrm -rf x"}`, strings.Repeat("x", 119) + "…", "execute", `"` + strings.Repeat("x", 120) + `\nrm -rf x"`},
+		{"task_start", `{"command":"ls \u202e# txt.sl\u2066 mr\u061c\n"}`, "ls  # txt.sl  mr", "execute", "\"ls \u202e# txt.sl\u2066 mr\u061c\\n\""},
 		{"task_start", `{"command":"` + strings.Repeat("x", 200) + `"}`, strings.Repeat("x", 119) + "…", "execute", `"` + strings.Repeat("x", 200) + `"`},
 		{"task_output", `{"task_id":"bash-7"}`, "Read output from background task bash-7", "read", `"bash-7"`},
 		{"task_kill", `{"task_id":"bash-7","reason":"x"}`, "Kill background task bash-7", "execute", `"bash-7"`},

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/clipperhouse/displaywidth"
+
+	"sidetask/render"
 )
 
 // printRows prints rows as data: in columns on a terminal, for a script with a
@@ -16,7 +18,7 @@ func (p *program) printRows(rows [][]string) error {
 	for _, row := range rows {
 		cells := make([]string, len(row))
 		for i, cell := range row {
-			cells[i] = oneLine(cell) // a tab or newline within a cell is a space
+			cells[i] = render.OneLine(cell) // a tab or newline within a cell is a space
 		}
 		if err := p.print("%s\n", strings.Join(cells, "\t")); err != nil {
 			return err
@@ -31,7 +33,7 @@ func table(w io.Writer, columns int, rows [][]string) error {
 	var widths []int
 	for _, row := range rows {
 		for i := range row {
-			row[i] = oneLine(row[i])
+			row[i] = render.OneLine(row[i])
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}

@@ -31,21 +31,8 @@ func (p *program) say(format string, args ...any) {
 	text := strings.TrimRight(fmt.Sprintf(format, args...), "\n")
 	for line := range strings.SplitSeq(text, "\n") {
 		// An error may quote anything; a terminal must not be told to obey it.
-		_, _ = fmt.Fprintf(p.stderr, "sidetask: %s\n", oneLine(line))
+		_, _ = fmt.Fprintf(p.stderr, "sidetask: %s\n", render.OneLine(line))
 	}
-}
-
-// oneLine makes text of others fit to be shown in one line: without controls and
-// without the characters that reorder what stands around them (bidi), by which a
-// label could pretend to be something else.
-func oneLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == 0x061c, r == 0x200e, r == 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
-			return ' '
-		}
-		return r
-	}, render.Label(text))
 }
 
 // print writes data.
