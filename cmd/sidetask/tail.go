@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 
@@ -116,4 +117,12 @@ func window(ctx context.Context, call caller, id string, offset json.RawMessage,
 	var part rpc.TaskTailResult
 	err := call(ctx, rpc.MethodTaskTail, rpc.TaskTail{TaskRef: rpc.TaskRef{ID: id}, Offset: offset, MaxBytes: int(max(n, 1))}, &part)
 	return part, err
+}
+
+// decode gives the bytes of one answer.
+func decode(part rpc.TaskTailResult) ([]byte, error) {
+	if part.Encoding == "base64" {
+		return base64.StdEncoding.DecodeString(part.Data)
+	}
+	return []byte(part.Data), nil
 }
