@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
+	"syscall"
 
 	"sidetask/rpc"
 )
@@ -25,25 +28,41 @@ func (p *program) followRun(ctx context.Context, l *link, id string, f runFlags)
 			}
 		}()
 	}
-	out := newCleaner(p.stdout)
-	if err := p.copyOutput(ctx, l, tailRequest{id: id, follow: true}, out); err != nil {
-		return p.leave(ctx, err, id)
+	keepPipeErrors()
+	if err := p.copyOutput(ctx, l, tailRequest{id: id, follow: true}, p.taskOutput(f.raw)); err != nil {
+		return p.leave(ctx, l, err, id)
 	}
 	task, err := l.wait(ctx, id, longWait)
 	if err != nil {
-		return p.leave(ctx, err, id)
+		return p.leave(ctx, l, err, id)
 	}
 	p.tellFailure(task)
 	return ended(task)
 }
 
-// leave says, where a signal ended only this command line, that the task goes on.
-func (p *program) leave(ctx context.Context, err error, id string) error {
-	if _, ok := stopped(ctx); ok && errors.Is(err, context.Canceled) {
-		p.say("%s goes on: `sidetask tail -f %s` follows it, `sidetask kill %s` stops it", id, id, id)
+// leave says, where only this command line ended, that the task goes on: by a
+// signal, or because nobody reads what it writes (`| head`).
+func (p *program) leave(ctx context.Context, l *link, err error, id string) error {
+	_, bySignal := stopped(ctx)
+	unread := errors.Is(err, syscall.EPIPE)
+	switch {
+	case bySignal && errors.Is(err, context.Canceled):
+	case unread:
+		err = exit(128 + int(syscall.SIGPIPE))
+		if task, getErr := l.get(ctx, id); getErr == nil && task.Status.Terminal() && leftovers(task) == 0 {
+			return err
+		}
+	default:
+		return err
 	}
+	p.say("%s goes on: `sidetask tail -f %s` follows it, `sidetask kill %s` stops it", id, id, id)
 	return err
 }
+
+// keepPipeErrors makes a write that nobody reads an error instead of this
+// process's end. To be caught is not inherited, as to be ignored would be: a
+// daemon that is started later has the signal as usual.
+func keepPipeErrors() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 // tellFailure says why a task ended, where its exit status alone does not.
 func (p *program) tellFailure(t rpc.Task) {
