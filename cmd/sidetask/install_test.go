@@ -312,3 +312,18 @@ func TestWriteZedBackupNames(t *testing.T) {
 		t.Errorf("the first copy was replaced: %s", get(t, backup))
 	}
 }
+
+func TestStillThere(t *testing.T) {
+	for _, c := range []struct {
+		live, left int
+		want       string
+	}{
+		{1, 0, "not yet ended: 1 running task"},
+		{2, 1, "not yet ended: 2 running tasks and 1 ended task with processes left running"},
+		{0, 3, "not yet ended: 3 ended tasks with processes left running"},
+	} {
+		if got := stillThere(c.live, c.left); got != c.want {
+			t.Errorf("%d, %d: %q, want %q", c.live, c.left, got, c.want)
+		}
+	}
+}

@@ -97,7 +97,8 @@ func (p *program) run(ctx context.Context, f runFlags, args []string) error {
 	var result rpc.TaskResult
 	err = l.call(ctx, rpc.MethodTaskStart, start, &result)
 	if errors.Is(err, rpc.ErrLimitReached) {
-		return fail("`sidetask kill` stops a task, `sidetask ls` lists them", "%w", err)
+		// The text is the model's (API.md, Errors), which has a tool for it.
+		return fail("`sidetask ls` lists them", "%s", strings.Replace(err.Error(), "use task_kill", "use `sidetask kill`", 1))
 	}
 	if err != nil {
 		return err
