@@ -19,9 +19,9 @@ const discover = `{"jsonrpc":"2.0","id":"discover-1","method":"server/discover",
 
 // listed is what a server without any daemon says of itself: the line of
 // tools/list and the instructions.
-func listed(t *testing.T) (list, instructions string) {
+func listed(t *testing.T, token string) (list, instructions string) {
 	t.Helper()
-	a := start(t, Options{Socket: socketPath(t), Token: "t"}, patient, &journal{})
+	a := start(t, Options{Socket: socketPath(t), Token: token}, patient, &journal{})
 	a.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
 	var hello struct{ Result struct{ Instructions string } }
 	if err := json.Unmarshal([]byte(a.next()), &hello); err != nil {
@@ -33,14 +33,20 @@ func listed(t *testing.T) (list, instructions string) {
 }
 
 // T170, ACP.md §3, issue 3: list and guidance need no daemon, are the same bytes
-// at every start, and at most 3000.
+// at every start, and at most 3000. Without a proxy the guidance is another one:
+// nothing opens a turn there, and the tasks end with the session (CLI.md).
 func TestListIsStableAndSmall(t *testing.T) {
-	list, instructions := listed(t)
-	again, same := listed(t)
+	t.Run("proxied", func(t *testing.T) { stableAndSmall(t, "t", render.Instructions()) })
+	t.Run("alone", func(t *testing.T) { stableAndSmall(t, "", render.OwnInstructions()) })
+}
+
+func stableAndSmall(t *testing.T, token, guidance string) {
+	list, instructions := listed(t, token)
+	again, same := listed(t, token)
 	if list != again || instructions != same {
 		t.Errorf("two starts differ:\n%s\n%s", list, again)
 	}
-	if instructions != render.Instructions() {
+	if instructions != guidance {
 		t.Errorf("instructions %q", instructions)
 	}
 	var m struct{ Result json.RawMessage }
@@ -70,7 +76,7 @@ func TestListIsStableAndSmall(t *testing.T) {
 
 // ACP.md §3: annotations, alwaysLoad, no output schema.
 func TestListedTools(t *testing.T) {
-	list, _ := listed(t)
+	list, _ := listed(t, "t")
 	if strings.Contains(list, "outputSchema") {
 		t.Error("an output schema: agents would show the model only structured values")
 	}

@@ -70,9 +70,13 @@ type server struct {
 // listing is the library's server with our tools and guidance, the same bytes
 // always, daemon or no daemon. Calls end with life, too.
 func (s *server) listing(life context.Context, o Options) *mcp.Server {
+	instructions := render.Instructions()
+	if o.Token == "" {
+		instructions = render.OwnInstructions()
+	}
 	// The library's own log tells of its inner life only.
 	lib := mcp.NewServer(&mcp.Implementation{Name: "sidetask", Version: o.Version}, &mcp.ServerOptions{
-		Instructions: render.Instructions(),
+		Instructions: instructions,
 		// The list never changes, and there are no log messages to subscribe to.
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 	})

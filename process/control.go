@@ -117,7 +117,7 @@ func (p *Producer) Write(ctx context.Context, row registry.Row, req registry.Wri
 		return 0, invalid("the command has ended: it takes no more input")
 	}
 	if !k.input {
-		return 0, invalid("the command takes no input: start it with stdin or pty")
+		return 0, invalid("the command takes no input: start it with stdin or pty (sidetask run --stdin or --pty)")
 	}
 	if req.Cols > 0 && req.Rows > 0 {
 		if _, err := p.ask(ctx, row, wire.Request{Op: wire.OpResize, Cols: req.Cols, Rows: req.Rows}); err != nil {

@@ -89,6 +89,14 @@ const instructions = "Background tasks: start long work with task_start and keep
 	"Before your final answer collect every task that is still relevant with task_output (wait: true only when truly blocked), " +
 	"and task_kill those that no longer matter."
 
+// ownInstructions is the guidance where nobody can give the model a turn.
+const ownInstructions = "Background tasks: start long work with task_start and keep track of every id you start. " +
+	"That a task has finished you are told in the result of your next call of one of these tools; nothing wakes you. " +
+	"Do not poll or sleep on one: go on with independent work, do not repeat what a running task is doing, " +
+	"and when nothing else is left, wait for it (task_output with wait: true). " +
+	"Before your final answer collect every task that is still relevant, and task_kill those that no longer matter; " +
+	"all are killed when this session ends."
+
 // Tools are the model's tools, in their fixed order. The result is the caller's.
 func Tools() []Tool {
 	all := make([]Tool, 0, len(tools))
@@ -101,6 +109,10 @@ func Tools() []Tool {
 // Instructions is the guidance that an agent puts before its model (BEHAVIOUR
 // T170): the same bytes always.
 func Instructions() string { return instructions }
+
+// OwnInstructions is the guidance for an agent without a proxy (CLI.md, `sidetask
+// mcp`): the same bytes always, too.
+func OwnInstructions() string { return ownInstructions }
 
 // find gives the tool of that name.
 func find(name string) (tool, bool) {

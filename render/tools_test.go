@@ -75,9 +75,11 @@ func TestDescriptionsNameNoNumber(t *testing.T) {
 
 // T170: the guidance names what it is about.
 func TestInstructions(t *testing.T) {
-	for _, word := range []string{"task_start", "task_output", "task_kill", "poll", "every id"} {
-		if !strings.Contains(Instructions(), word) {
-			t.Errorf("%q is missing", word)
+	for _, text := range []string{Instructions(), OwnInstructions()} {
+		for _, word := range []string{"task_start", "task_output", "task_kill", "poll", "every id"} {
+			if !strings.Contains(text, word) {
+				t.Errorf("%q is missing in %q", word, text)
+			}
 		}
 	}
 }

@@ -148,7 +148,7 @@ func (k *keeper) serve(c *conn, r wire.Request) {
 
 func (k *keeper) resize(cols, rows int) wire.Answer {
 	if k.input == nil || !k.input.terminal {
-		return wire.Answer{Error: "the command has no terminal: start it with one"}
+		return wire.Answer{Error: "the command has no terminal: start it with pty (sidetask run --pty)"}
 	}
 	if err := resize(k.input.fd, cols, rows); err != nil {
 		return wire.Answer{Error: err.Error()}

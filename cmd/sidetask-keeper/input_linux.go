@@ -33,7 +33,7 @@ const endOfInput = 4
 // push queues a write, and begins it at once where nothing is before it.
 func (k *keeper) push(w *write) {
 	if k.input == nil || k.input.fd < 0 {
-		w.from.reply(wire.Answer{Error: "the command takes no input: start it with stdin or a terminal"})
+		w.from.reply(wire.Answer{Error: "the command takes no input: start it with stdin or pty (sidetask run --stdin or --pty)"})
 		return
 	}
 	if w.eof && k.input.terminal {

@@ -38,9 +38,9 @@ a task ends. Without AGENT it is a component of an ACP chain.`,
 }
 
 func (p *program) acp(ctx context.Context, f acpFlags, agent []string) error {
-	at, err := scope.Parse(f.preset)
+	at, err := parsePreset(f.preset)
 	if err != nil {
-		return misuse("for example: --preset /review", "--preset: %w", err)
+		return err
 	}
 	if _, isTerminal := terminal(p.stdin); isTerminal {
 		p.say("this speaks ACP with an editor on stdin and stdout; it is what the editor runs instead of the agent")
@@ -79,6 +79,15 @@ func (p *program) acp(ctx context.Context, f acpFlags, agent []string) error {
 		return exit(status)
 	}
 	return nil
+}
+
+// parsePreset reads the scope that --preset names.
+func parsePreset(preset string) (scope.Path, error) {
+	at, err := scope.Parse(preset)
+	if err != nil {
+		return "", misuse("for example: --preset /review", "--preset: %w", err)
+	}
+	return at, nil
 }
 
 // openTrace opens a trace for nobody else to read, be it an older one that others

@@ -73,7 +73,7 @@ func (p *program) attach(ctx context.Context, id string) error {
 		p.say("left %s running: `sidetask attach %s` comes back", id, id)
 		return nil
 	case err != nil:
-		return p.leave(ctx, err, id)
+		return p.leave(ctx, l, err, id)
 	}
 	task, err := l.get(ctx, id)
 	if err == nil {

@@ -77,22 +77,23 @@ func (s *screen) typeText(text string) {
 	}
 }
 
-// A person sits at a task's terminal, resizes theirs, leaves with ~. and comes
-// back; the task ends when its program does.
-func TestAttach(t *testing.T) {
-	sidetask := filepath.Join(buildPrograms(t), "sidetask")
+// atTerminal is a person's world: the program, its environment, and a way to run it
+// without a terminal.
+func atTerminal(t *testing.T) (sidetask string, env []string, do func(args ...string) string) {
+	t.Helper()
+	sidetask = filepath.Join(buildPrograms(t), "sidetask")
 	home, err := os.MkdirTemp("", "st")
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TERM=xterm"}
+	env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TERM=xterm"}
 	for name, below := range folders {
 		if err := os.MkdirAll(filepath.Join(home, below), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		env = append(env, name+"="+filepath.Join(home, below))
 	}
-	do := func(args ...string) string {
+	do = func(args ...string) string {
 		t.Helper()
 		cmd := exec.Command(sidetask, args...)
 		cmd.Env = env
@@ -106,6 +107,31 @@ func TestAttach(t *testing.T) {
 		do("daemon", "stop", "--cancel-tasks")
 		_ = os.RemoveAll(home)
 	})
+	return sidetask, env, do
+}
+
+// What is shown on a terminal only: that there is nothing to list, and the lines of
+// a task with a terminal of its own, each ended once.
+func TestOnTerminal(t *testing.T) {
+	sidetask, env, _ := atTerminal(t)
+	s, cmd := onTerminal(t, env, sidetask, "ls", "-w")
+	s.await("no tasks\r\n")
+	s.typeText("\x03")
+	var exit *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 130 {
+		t.Errorf("ls -w after Ctrl-C: %v", err)
+	}
+	s, cmd = onTerminal(t, env, sidetask, "run", "-f", "--pty", "-c", "echo one; echo two; echo three")
+	s.await("one\r\ntwo\r\nthree\r\n")
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("run -f --pty: %v", err)
+	}
+}
+
+// A person sits at a task's terminal, resizes theirs, leaves with ~. and comes
+// back; the task ends when its program does.
+func TestAttach(t *testing.T) {
+	sidetask, env, do := atTerminal(t)
 
 	do("run", "--pty", "--", "bash", "--norc", "--noprofile")
 	s, cmd := onTerminal(t, env, sidetask, "attach", "bash-1")

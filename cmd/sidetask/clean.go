@@ -20,9 +20,10 @@ type cleaner struct {
 	out      io.Writer
 	terminal bool
 
-	held []byte // an unfinished sequence or character
-	line []byte // elsewhere than on a terminal: the line so far
-	open bool   // the last line written has no end yet
+	held     []byte // an unfinished sequence or character
+	line     []byte // elsewhere than on a terminal: the line so far
+	returned bool   // on a terminal: a carriage return that was not yet written
+	open     bool   // the last line written has no end yet
 }
 
 func newCleaner(out io.Writer) *cleaner {
@@ -35,8 +36,15 @@ func (c *cleaner) Write(b []byte) (int, error) {
 	written := len(b)
 	b = append(c.held, b...)
 	c.held = nil
-	var clean []byte
+	clean := make([]byte, 0, len(b)+len(c.line)+1)
 	for len(b) > 0 {
+		if len(c.line) == 0 && !c.returned { // nearly all output is nothing but such lines
+			n := plainLines(b)
+			clean = append(clean, b[:n]...)
+			if b = b[n:]; len(b) == 0 {
+				break
+			}
+		}
 		n := token(b)
 		if n == 0 && len(b) < maxHeld {
 			c.held = bytes.Clone(b)
@@ -74,6 +82,10 @@ func (c *cleaner) Close() error {
 // flush writes what was held back.
 func (c *cleaner) flush() error {
 	rest := c.line
+	if c.returned {
+		rest = append(rest, '\r')
+	}
+	c.returned = false
 	if len(c.held) > 0 && c.held[0] != escape {
 		rest = append(rest, printable(c.held)...)
 	}
@@ -95,10 +107,7 @@ func (c *cleaner) write(clean []byte) error {
 func (c *cleaner) keep(clean, tok []byte) []byte {
 	text := isText(tok) || tok[0] == '\t'
 	if c.terminal {
-		if text || tok[0] == '\n' || tok[0] == '\r' || tok[0] == '\b' || isColour(tok) {
-			return append(clean, printable(tok)...)
-		}
-		return clean
+		return c.show(clean, tok, text)
 	}
 	returned := bytes.HasSuffix(c.line, []byte{'\r'})
 	switch {
@@ -119,6 +128,34 @@ func (c *cleaner) keep(clean, tok []byte) []byte {
 		}
 	}
 	return clean
+}
+
+// show is keep for a terminal. Of the "\r\n" that a task with a terminal of its own
+// writes, ours makes the return itself.
+func (c *cleaner) show(clean, tok []byte, text bool) []byte {
+	if !text && tok[0] != '\n' && tok[0] != '\r' && tok[0] != '\b' && !isColour(tok) {
+		return clean
+	}
+	if c.returned && tok[0] != '\n' && tok[0] != '\r' {
+		clean = append(clean, '\r')
+	}
+	if c.returned = tok[0] == '\r'; c.returned {
+		return clean
+	}
+	return append(clean, printable(tok)...)
+}
+
+// plainLines is the length of the whole lines of printable ASCII that b begins with.
+func plainLines(b []byte) int {
+	end := 0
+	for i, ch := range b {
+		if ch == '\n' {
+			end = i + 1
+		} else if ch < ' ' || ch > '~' {
+			break
+		}
+	}
+	return end
 }
 
 // token is the length of the run of text, the control character or the escape

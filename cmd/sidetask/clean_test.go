@@ -36,7 +36,8 @@ func TestClean(t *testing.T) {
 		{"charset and keypad", "\x1b(B\x1b=a\n", "a\n", "a\n"},
 		{"progress", "10%\r20%\r100%\n", "100%\n", "10%\r20%\r100%\n"},
 		{"progress at the end", "10%\r20%\r", "20%\r", "10%\r20%\r\n"},
-		{"carriage return and newline", "a\r\nb\r\r\n", "a\nb\n", "a\r\nb\r\r\n"},
+		{"carriage return and newline", "a\r\nb\r\r\n", "a\nb\n", "a\nb\n"},
+		{"return alone", "a\r\x1b[31mb\r\n", "b\n", "a\r\x1b[31mb\n"},
 		{"other controls", "a\x00b\x07c\x0ed\x7f\n", "abcd\n", "abcd\n"},
 		{"no UTF-8", "a\xff\xfeb\n", "a\uFFFD\uFFFDb\n", "a\uFFFD\uFFFDb\n"},
 		{"C1 controls", "a\u009b31mb\n", "a\uFFFD31mb\n", "a\uFFFD31mb\n"},
@@ -57,7 +58,7 @@ func TestClean(t *testing.T) {
 // Where the daemon's answers are cut makes no difference, and nothing that a
 // terminal could obey comes through.
 func TestCleanAnywhereCut(t *testing.T) {
-	pieces := []string{"a", "é", "😀", "\n", "\r", "\x1b[31m", "\x1b[2J", "\x1b]0;t\x07", "\x1b]0;t\x1b\\", "\xff", "\x00", "\x1b", "word "}
+	pieces := []string{"a", "é", "😀", "\n", "\r", "plain\nlines\n", "\x1b[31m", "\x1b[2J", "\x1b]0;t\x07", "\x1b]0;t\x1b\\", "\xff", "\x00", "\x1b", "word "}
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOf(rapid.SampledFrom(pieces)).Draw(t, "text"), "")
 		cut := rapid.IntRange(0, len(text)).Draw(t, "cut")

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
+	"syscall"
 
 	"sidetask/rpc"
 )
@@ -26,25 +28,41 @@ func (p *program) followRun(ctx context.Context, l *link, id string, f runFlags)
 			}
 		}()
 	}
-	out := newCleaner(p.stdout)
-	if err := p.copyOutput(ctx, l, tailRequest{id: id, follow: true}, out); err != nil {
-		return p.leave(ctx, err, id)
+	keepPipeErrors()
+	if err := p.copyOutput(ctx, l, tailRequest{id: id, follow: true}, p.taskOutput(f.raw)); err != nil {
+		return p.leave(ctx, l, err, id)
 	}
 	task, err := l.wait(ctx, id, longWait)
 	if err != nil {
-		return p.leave(ctx, err, id)
+		return p.leave(ctx, l, err, id)
 	}
 	p.tellFailure(task)
 	return ended(task)
 }
 
-// leave says, where a signal ended only this command line, that the task goes on.
-func (p *program) leave(ctx context.Context, err error, id string) error {
-	if _, ok := stopped(ctx); ok && errors.Is(err, context.Canceled) {
-		p.say("%s goes on: `sidetask tail -f %s` follows it, `sidetask kill %s` stops it", id, id, id)
+// leave says, where only this command line ended, that the task goes on: by a
+// signal, or because nobody reads what it writes (`| head`).
+func (p *program) leave(ctx context.Context, l *link, err error, id string) error {
+	_, bySignal := stopped(ctx)
+	unread := errors.Is(err, syscall.EPIPE)
+	switch {
+	case bySignal && errors.Is(err, context.Canceled):
+	case unread:
+		err = exit(128 + int(syscall.SIGPIPE))
+		if task, getErr := l.get(ctx, id); getErr == nil && task.Status.Terminal() && leftovers(task) == 0 {
+			return err
+		}
+	default:
+		return err
 	}
+	p.say("%s goes on: `sidetask tail -f %s` follows it, `sidetask kill %s` stops it", id, id, id)
 	return err
 }
+
+// keepPipeErrors makes a write that nobody reads an error instead of this
+// process's end. To be caught is not inherited, as to be ignored would be: a
+// daemon that is started later has the signal as usual.
+func keepPipeErrors() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 // tellFailure says why a task ended, where its exit status alone does not.
 func (p *program) tellFailure(t rpc.Task) {
@@ -63,47 +81,79 @@ type tailRequest struct {
 // copyOutput copies a task's output as an independent reader, up to what is
 // there now or, with follow, up to its end. A daemon that goes away in the
 // middle is waited for; the offset makes it go on where it was.
+//
+// The next part is fetched while one is written. A follower that is slower than
+// its task nevertheless loses the middle, as soon as the spool's bound is between
+// them: a command never waits for its readers.
 func (p *program) copyOutput(ctx context.Context, l *link, req tailRequest, out io.WriteCloser) error {
+	ctx, cancel := context.WithCancel(ctx)
+	parts := make(chan tailPart)
+	fetched := make(chan error, 1)
+	go func() { fetched <- fetchOutput(ctx, l, req, parts) }() // ends with ctx, or when there is no more
+	lost, err := p.writeParts(parts, out)
+	cancel()
+	if fetchErr := <-fetched; err == nil {
+		err = fetchErr
+	}
+	if lost > 0 {
+		p.say("in all %d bytes of the output of %s are gone: no more than commands.spoolBytes is kept of a task", lost, req.id)
+		p.say("to have it all, raise that in the configuration (`sidetask config path` says where it is), or let the command write a file")
+	}
+	return err
+}
+
+// fetchOutput gets part after part, up to the last or the end of ctx.
+func fetchOutput(ctx context.Context, l *link, req tailRequest, parts chan<- tailPart) error {
+	defer close(parts)
 	params := rpc.TaskTail{TaskRef: rpc.TaskRef{ID: req.id}, Offset: req.from, MaxBytes: chunkBytes, Follow: req.follow}
 	for {
-		var part rpc.TaskTailResult
-		if err := l.call(ctx, rpc.MethodTaskTail, params, &part); err != nil {
-			_ = out.Close()
+		var raw json.RawMessage
+		if err := l.call(ctx, rpc.MethodTaskTail, params, &raw); err != nil {
 			return err
 		}
-		data, err := decode(part)
+		part, err := splitTail(raw)
 		if err != nil {
 			return err
 		}
-		if part.Lost > 0 {
-			if err := p.tellGap(out, part.Lost); err != nil {
-				return err
-			}
+		select {
+		case parts <- part:
+		case <-ctx.Done():
+			return ctx.Err()
 		}
-		if _, err := out.Write(data); err != nil {
-			return fmt.Errorf("write output: %w", err)
-		}
-		if part.EOF || !req.follow && len(data) == 0 {
-			return out.Close()
+		if part.EOF || !req.follow && part.empty() {
+			return nil
 		}
 		params.Offset = number(part.Next)
 	}
 }
 
-// tellGap says where output is no longer kept: in its place and on a line of its
-// own, but for raw bytes, which are nobody's but the task's.
-func (p *program) tellGap(out io.Writer, lost int64) error {
-	if c, ok := out.(*cleaner); ok {
-		return c.insert(fmt.Sprintf("[%d bytes of output are gone]", lost))
+// writeParts writes what comes until the end of the channel, and says how much is
+// missing.
+func (p *program) writeParts(parts <-chan tailPart, out io.WriteCloser) (lost int64, err error) {
+	for part := range parts {
+		data, err := part.bytes()
+		if err != nil {
+			return lost, err
+		}
+		if part.Lost > 0 {
+			lost += part.Lost
+			if err := p.tellGap(out, part.Offset, part.Lost); err != nil {
+				return lost, err
+			}
+		}
+		if _, err := out.Write(data); err != nil {
+			return lost, fmt.Errorf("write output: %w", err)
+		}
 	}
-	p.say("%d bytes of output are gone", lost)
-	return nil
+	return lost, out.Close()
 }
 
-// decode gives the bytes of one answer.
-func decode(part rpc.TaskTailResult) ([]byte, error) {
-	if part.Encoding == "base64" {
-		return base64.StdEncoding.DecodeString(part.Data)
+// tellGap says where output is no longer kept: on a terminal in its place and on
+// a line of its own; elsewhere stdout has nothing that is not the task's.
+func (p *program) tellGap(out io.Writer, offset, lost int64) error {
+	if c, ok := out.(*cleaner); ok && c.terminal {
+		return c.insert(fmt.Sprintf("[%d bytes of output are gone]", lost))
 	}
-	return []byte(part.Data), nil
+	p.say("%d bytes of output are gone, from byte %d on", lost, offset-lost)
+	return nil
 }

@@ -35,11 +35,19 @@ client starts the daemon, and tasks outlive its restarts. It may be repeated.
 
 With --editor it prints the entry that makes an editor run its agent through
 sidetask, and where that goes; it installs nothing. The agent is the one after --, or the first known
-one on the PATH. --write puts it into Zed's settings, keeping comments and a copy.`,
+one on the PATH; --bin says where sidetask was installed. --write puts it into Zed's settings, keeping comments and a copy.`,
 		Example: `  sidetask install --systemd
   sidetask install --editor zed --write
   sidetask install --editor neovim -- codex-acp`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("preset") {
+				if _, err := parsePreset(c.preset); err != nil {
+					return err
+				}
+			}
+			if err := exclude(cmd, "systemd", "editor"); err != nil {
+				return err
+			}
 			if c.editor != "" {
 				return c.showEntry(args)
 			}
@@ -64,10 +72,14 @@ func (c *installCommand) showEntry(args []string) error {
 	if err != nil {
 		return err
 	}
-	e := entry{agent: chooseAgent(args), program: program, preset: c.preset}
+	chosen, doubt := chooseAgent(args)
+	e := entry{agent: chosen, program: program, preset: c.preset}
 	text, where, err := e.text(c.editor)
 	if err != nil {
 		return err
+	}
+	for _, line := range doubt {
+		c.p.say("%s", line)
 	}
 	if !c.write {
 		c.p.say("this goes into %s:", where)
@@ -107,13 +119,18 @@ func (c *installCommand) folder() (string, error) {
 }
 
 // installed is the program that an editor is to run: the installed one if there
-// is one, else this one.
+// is one, else this one. Where --bin says that there is one, there must be.
 func (c *installCommand) installed() (string, error) {
 	dir, err := c.folder()
 	if err == nil {
-		if info, err := os.Stat(filepath.Join(dir, "sidetask")); err == nil && info.Mode().IsRegular() {
+		var info os.FileInfo
+		info, err = os.Stat(filepath.Join(dir, "sidetask"))
+		if err == nil && info.Mode().IsRegular() {
 			return filepath.Join(dir, "sidetask"), nil
 		}
+	}
+	if c.bin != "" {
+		return "", fail("`sidetask install --bin "+quote(c.bin)+"` brings it there", "no sidetask in the folder of --bin: %s", dir)
 	}
 	return os.Executable()
 }

@@ -1,58 +1,15 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 )
-
-// agent is an ACP agent that this program knows by name.
-type agent struct {
-	name     string
-	command  []string
-	neovim   string // CodeCompanion's adapter
-	variable string // agent-shell's variable for the command
-}
-
-// agents are those that the proxy is tested with, the first that is found being
-// the default.
-var agents = []agent{
-	{"Claude", []string{"claude-agent-acp"}, "claude_code", "agent-shell-anthropic-claude-acp-command"},
-	{"Codex", []string{"codex-acp"}, "codex", "agent-shell-openai-codex-acp-command"},
-	{"Gemini", []string{"gemini", "--experimental-acp"}, "gemini_cli", "agent-shell-google-gemini-acp-command"},
-	{"OpenCode", []string{"opencode", "acp"}, "opencode", "agent-shell-opencode-acp-command"},
-}
-
-// chooseAgent is the one that args name, or the first on the PATH, or Claude's
-// by npx.
-func chooseAgent(args []string) agent {
-	if len(args) == 0 {
-		for _, a := range agents {
-			if _, err := exec.LookPath(a.command[0]); err == nil {
-				return a
-			}
-		}
-		a := agents[0]
-		a.command = []string{"npx", "-y", "@agentclientprotocol/claude-agent-acp"}
-		return a
-	}
-	for _, a := range agents {
-		if filepath.Base(args[0]) == a.command[0] {
-			a.command = args
-			return a
-		}
-	}
-	a := agents[0]
-	a.name, a.command = filepath.Base(args[0]), args
-	return a
-}
 
 // entry is what an editor is told to run, and where.
 type entry struct {
@@ -96,7 +53,6 @@ var editors = []string{"zed", "jetbrains", "neovim", "emacs"}
 
 // text is the entry for one of the editors, and where it goes.
 func (e entry) text(editor string) (text, where string, err error) {
-	line := e.command()
 	switch editor {
 	case "zed":
 		text, err = pretty(map[string]any{"agent_servers": map[string]any{e.title(): e.server("custom")}})
@@ -105,22 +61,55 @@ func (e entry) text(editor string) (text, where string, err error) {
 		text, err = pretty(map[string]any{"agent_servers": map[string]any{e.title(): e.server("")}})
 		return text, "~/.jetbrains/acp.json (AI Chat: Add Custom Agent)", err
 	case "neovim":
-		return fmt.Sprintf(`require("codecompanion").setup({
+		return e.neovim(), "the set-up of CodeCompanion in Neovim", nil
+	case "emacs":
+		return e.emacs(), "your init file, for agent-shell", nil
+	}
+	return "", "", misuse("it knows "+strings.Join(editors, ", "), "no entry for the editor %q", editor)
+}
+
+// neovim is CodeCompanion's adapter. An agent that it has none for gets one of its
+// own name, which is Claude's but for name and command.
+func (e entry) neovim() string {
+	key, base, names := e.agent.neovim, e.agent.neovim, ""
+	if key == "" {
+		key, base = "agent_"+e.agent.word(), agents[0].neovim
+		names = fmt.Sprintf("\n          name = %q,\n          formatted_name = %s,", key, quoted([]string{e.agent.name}, ""))
+	}
+	return fmt.Sprintf(`require("codecompanion").setup({
   adapters = {
     acp = {
-      %[1]s = function()
-        return require("codecompanion.adapters").extend("%[1]s", {
-          commands = { default = { %[2]s } },
+      %s = function()
+        return require("codecompanion.adapters").extend("%s", {%s
+          commands = { default = { %s } },
         })
       end,
     },
   },
 })
-`, e.agent.neovim, quoted(line, ", ")), "the set-up of CodeCompanion in Neovim", nil
-	case "emacs":
-		return fmt.Sprintf("(setq %s\n      '(%s))\n", e.agent.variable, quoted(line, " ")), "your init file, for agent-shell", nil
+`, key, base, names, quoted(e.command(), ", "))
+}
+
+// emacs sets agent-shell's command for the agent, or adds a configuration for one
+// that it does not have.
+func (e entry) emacs() string {
+	line := e.command()
+	if e.agent.variable != "" {
+		return fmt.Sprintf("(setq %s\n      '(%s))\n", e.agent.variable, quoted(line, " "))
 	}
-	return "", "", misuse("it knows "+strings.Join(editors, ", "), "no entry for the editor %q", editor)
+	return fmt.Sprintf(`(with-eval-after-load 'agent-shell
+  (add-to-list 'agent-shell-agent-configs
+               (agent-shell-make-agent-config
+                :identifier 'agent_%[1]s
+                :mode-line-name "%[1]s"
+                :buffer-name "%[1]s"
+                :shell-prompt "%[1]s> "
+                :shell-prompt-regexp "%[1]s> "
+                :client-maker (lambda (buffer)
+                                (acp-make-client :command %[2]s
+                                                 :command-params '(%[3]s)
+                                                 :context-buffer buffer)))))
+`, e.agent.word(), quoted(line[:1], ""), quoted(line[1:], " "))
 }
 
 func pretty(v any) (string, error) {
@@ -133,8 +122,8 @@ func pretty(v any) (string, error) {
 func quoted(list []string, between string) string {
 	var out []string
 	for _, s := range list {
-		text, _ := json.Marshal(s) // a string always has its JSON
-		out = append(out, string(text))
+		text, _ := edit{}.format(s) // a string always has its JSON
+		out = append(out, text)
 	}
 	return strings.Join(out, between)
 }
@@ -183,8 +172,7 @@ func (e entry) writeZed(path string, now time.Time) (changed bool, backup string
 		return false, "", nil
 	}
 	if !absent {
-		backup = path + ".before-sidetask-" + now.Format("20060102-150405")
-		if err := writeFile(backup, old, mode); err != nil {
+		if backup, err = keepCopy(path+".before-sidetask-"+now.Format("20060102-150405"), old, mode); err != nil {
 			return false, "", err
 		}
 	}

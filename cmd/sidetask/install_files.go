@@ -41,6 +41,28 @@ func writeFrom(path string, content io.Reader, mode fs.FileMode) (err error) {
 	return os.Rename(file.Name(), path)
 }
 
+// keepCopy writes a new file of that name, or with a number behind it where there
+// is one: what was kept before is not replaced.
+func keepCopy(name string, content []byte, mode fs.FileMode) (path string, err error) {
+	path = name
+	for n := 2; ; n++ {
+		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+		if errors.Is(err, fs.ErrExist) {
+			path = fmt.Sprintf("%s-%d", name, n)
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		_, err = file.Write(content)
+		err = errors.Join(err, file.Chmod(mode), file.Sync(), file.Close())
+		if err != nil {
+			return "", errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(path))
+		}
+		return path, nil
+	}
+}
+
 // updateFile writes a file unless it has that content already.
 func updateFile(path string, content []byte, mode fs.FileMode) (changed bool, err error) {
 	old, err := os.ReadFile(path)

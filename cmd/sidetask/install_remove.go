@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -70,7 +71,7 @@ func (c *installCommand) endTasks(ctx context.Context, kill bool) error {
 	live := status.Tasks.Running + status.Tasks.Stopping
 	if live+status.Tasks.Leftovers > 0 && !kill {
 		return fail("end them with `sidetask kill --all` (`sidetask ls` shows them), or say `sidetask uninstall --kill`",
-			"%d tasks run, and %d left processes behind", live, status.Tasks.Leftovers)
+			"%s", stillThere(live, status.Tasks.Leftovers))
 	}
 	keep := false
 	if err := c.p.endDaemon(ctx, rpc.DaemonStop{KeepTasks: &keep}); err != nil {
@@ -78,6 +79,18 @@ func (c *installCommand) endTasks(ctx context.Context, kill bool) error {
 	}
 	c.p.say("the daemon has ended")
 	return nil
+}
+
+// stillThere says what would be ended: tasks that run, and what ended ones left.
+func stillThere(live, left int) string {
+	var parts []string
+	if live > 0 {
+		parts = append(parts, count(live, "running task"))
+	}
+	if left > 0 {
+		parts = append(parts, count(left, "ended task")+" with processes left running")
+	}
+	return "not yet ended: " + strings.Join(parts, " and ")
 }
 
 // removeUnits has the manager forget the service. The socket goes first: any client

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -104,24 +105,66 @@ func TestInstallEditorPrints(t *testing.T) {
 		{[]string{"emacs", "--", "gemini", "--experimental-acp"}, `(setq agent-shell-google-gemini-acp-command
       '("PROGRAM" "acp" "--" "gemini" "--experimental-acp"))
 `},
+		// One that the editor does not have must not take the place of one that it has.
+		{[]string{"neovim", "--", "/opt/my-agent", "acp"}, `require("codecompanion").setup({
+  adapters = {
+    acp = {
+      agent_my_agent = function()
+        return require("codecompanion.adapters").extend("claude_code", {
+          name = "agent_my_agent",
+          formatted_name = "my-agent",
+          commands = { default = { "PROGRAM", "acp", "--", "/opt/my-agent", "acp" } },
+        })
+      end,
+    },
+  },
+})
+`},
+		{[]string{"emacs", "--", "my-agent", "<a>"}, `(with-eval-after-load 'agent-shell
+  (add-to-list 'agent-shell-agent-configs
+               (agent-shell-make-agent-config
+                :identifier 'agent_my_agent
+                :mode-line-name "my_agent"
+                :buffer-name "my_agent"
+                :shell-prompt "my_agent> "
+                :shell-prompt-regexp "my_agent> "
+                :client-maker (lambda (buffer)
+                                (acp-make-client :command "PROGRAM"
+                                                 :command-params '("acp" "--" "my-agent" "<a>")
+                                                 :context-buffer buffer)))))
+`},
 	} {
 		status, out, stderr := sidetask(t, append([]string{"install", "--editor"}, c.args...)...)
 		if diff := cmp.Diff(strings.ReplaceAll(c.want, "PROGRAM", program), out); status != 0 || diff != "" {
 			t.Errorf("%v: status %d, %s(-want +got):\n%s", c.args, status, stderr, diff)
 		}
-		if !strings.HasPrefix(stderr, "sidetask: this goes into ") {
+		if !strings.Contains(stderr, "sidetask: this goes into ") {
 			t.Errorf("%v: stderr %q does not say where it goes", c.args, stderr)
+		}
+		if !strings.Contains(stderr, " is not in your PATH") && !strings.Contains(stderr, "/opt/my-agent is no program") {
+			t.Errorf("%v: stderr %q does not say that there is no such agent", c.args, stderr)
 		}
 	}
 }
 
-// The agent that is found is the one that is proposed.
+// The agent that is found is the one that is proposed, by its absolute path; where
+// none is, npx is, and that is said.
 func TestInstallEditorFindsAgent(t *testing.T) {
 	bin := t.TempDir()
-	put(t, filepath.Join(bin, "opencode"), "#!/bin/sh\n", 0o755)
+	npx := filepath.Join(bin, "npx")
+	put(t, npx, "#!/bin/sh\n", 0o755)
 	atHome(t, bin)
-	if status, out, stderr := sidetask(t, "install", "--editor", "emacs"); status != 0 || !strings.Contains(out, `"--" "opencode" "acp"`) {
+	status, out, stderr := sidetask(t, "install", "--editor", "emacs")
+	if status != 0 || !strings.Contains(out, `"--" "`+npx+`" "-y"`) || !strings.Contains(stderr, "fetched by npx") || strings.Contains(stderr, "is not in your PATH:") {
 		t.Errorf("status %d, %s%s", status, out, stderr)
+	}
+	agent := filepath.Join(bin, "opencode")
+	put(t, agent, "#!/bin/sh\n", 0o755)
+	for _, args := range [][]string{nil, {"--", "opencode", "acp"}} {
+		status, out, stderr := sidetask(t, append([]string{"install", "--editor", "emacs"}, args...)...)
+		if status != 0 || !strings.Contains(out, `"--" "`+agent+`" "acp"`) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%v: status %d, %s%s", args, status, out, stderr)
+		}
 	}
 }
 
@@ -188,10 +231,22 @@ func TestInstallMisuse(t *testing.T) {
 		{"install", "--editor", "neovim", "--write"},
 		{"install", "--write"},
 		{"install", "codex-acp"},
+		{"install", "--editor", "zed", "--preset", "review"}, // as `sidetask acp`
+		{"install", "--editor", "zed", "--preset", ""},
+		{"install", "--editor", "zed", "--systemd"},
 	} {
 		if status, _, stderr := sidetask(t, args...); status != statusUsage {
 			t.Errorf("%v: status %d, %s", args, status, stderr)
 		}
+	}
+	// The program that an editor is to run must be where --bin says.
+	elsewhere := t.TempDir()
+	if status, out, stderr := sidetask(t, "install", "--editor", "zed", "--bin", elsewhere); status != 1 || out != "" || !strings.Contains(stderr, "no sidetask in the folder of --bin") {
+		t.Errorf("status %d, %s%s", status, out, stderr)
+	}
+	put(t, filepath.Join(elsewhere, "sidetask"), "x", 0o755)
+	if status, out, stderr := sidetask(t, "install", "--editor", "zed", "--bin", elsewhere); status != 0 || !strings.Contains(out, `"command": "`+elsewhere+`/sidetask"`) {
+		t.Errorf("status %d, %s%s", status, out, stderr)
 	}
 	// Without a systemd nothing is written.
 	home := atHome(t, "")
@@ -243,5 +298,32 @@ func TestWriteZedBackupNames(t *testing.T) {
 	changed, backup, err := e.writeZed(path, time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC))
 	if !changed || backup != path+".before-sidetask-20260203-040506" || err != nil {
 		t.Errorf("another program: %t, %q, %v", changed, backup, err)
+	}
+	// Within the same second, too, each has its own.
+	for i, program := range []string{"/r", "/s"} {
+		before := get(t, path)
+		e.program = program
+		changed, next, err := e.writeZed(path, time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC))
+		if want := fmt.Sprintf("%s-%d", backup, i+2); !changed || next != want || err != nil || get(t, next) != before {
+			t.Errorf("%s: %t, %q, %v; want %q with what was there before", program, changed, next, err, want)
+		}
+	}
+	if !strings.Contains(get(t, backup), `"/p"`) {
+		t.Errorf("the first copy was replaced: %s", get(t, backup))
+	}
+}
+
+func TestStillThere(t *testing.T) {
+	for _, c := range []struct {
+		live, left int
+		want       string
+	}{
+		{1, 0, "not yet ended: 1 running task"},
+		{2, 1, "not yet ended: 2 running tasks and 1 ended task with processes left running"},
+		{0, 3, "not yet ended: 3 ended tasks with processes left running"},
+	} {
+		if got := stillThere(c.live, c.left); got != c.want {
+			t.Errorf("%d, %d: %q, want %q", c.live, c.left, got, c.want)
+		}
 	}
 }

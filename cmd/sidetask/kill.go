@@ -21,7 +21,8 @@ func (p *program) killCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "kill ID... | --session S | --all",
 		Short: "Stop tasks: the whole process tree, TERM and then KILL",
-		Long: `Stop tasks, and what an ended one has left running. An agent whose task you
+		Long: `Stop tasks, and what an ended one has left running. It only asks for the end, and
+returns at once: ` + "`sidetask wait`" + ` waits for it. An agent whose task you
 stop is told so: "killed by the user".`,
 		ValidArgsFunction: p.taskIDs(liveTask),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -16,7 +16,9 @@ func (p *program) mcpCommand() *cobra.Command {
 		Short: "Be the MCP server of one agent, on stdio",
 		Long: `Be the MCP server of one agent, on stdio. "sidetask acp" gives the agent's
 identity in the environment. Without one the agent is an owner of its own for as
-long as this runs, so that any MCP client can use it.`,
+long as this runs, so that any MCP client can use it: nothing wakes that agent (it
+is told of an end with its next call), and at the end of the input its tasks are
+killed, and they and their output are gone from the lists.`,
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.mcp(cmd.Context())

@@ -107,10 +107,10 @@ func dash(s string) string {
 	return s
 }
 
-// knownSession refuses a session that nobody has, in the same words for every
-// command. Empty is any.
+// knownSession refuses a session, or an agent, that nobody has, in the same words
+// for every command. Empty is any.
 func knownSession(ctx context.Context, call caller, session, agent string) error {
-	if session == "" {
+	if session == "" && agent == "" {
 		return nil
 	}
 	var result rpc.OwnerListResult
@@ -118,12 +118,15 @@ func knownSession(ctx context.Context, call caller, session, agent string) error
 		return err
 	}
 	for _, o := range result.Owners {
-		if o.Session == session && (agent == "" || o.Agent == agent) {
+		if (session == "" || o.Session == session) && (agent == "" || o.Agent == agent) {
 			return nil
 		}
 	}
 	const next = "`sidetask owners` lists the sessions"
-	if agent != "" {
+	switch {
+	case session == "":
+		return fail(next, "no agent %s has a session", agent)
+	case agent != "":
 		return fail(next, "no agent %s has the session %q", agent, session)
 	}
 	return fail(next, "no agent has the session %q", session)

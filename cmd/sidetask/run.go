@@ -22,6 +22,7 @@ type runFlags struct {
 	label, dir, shell  string
 	session, agent     string
 	shared, pty, stdin bool
+	raw                bool
 	asJSON             bool
 	timeout            span
 }
@@ -35,7 +36,12 @@ func (p *program) runCommand() *cobra.Command {
 working directory, and print its id. The task is your own: agents do not see
 it, unless --session or --shared says so, or this is itself run by an agent's
 task; then it belongs to that agent. Your own tasks have no limit; an agent's,
-and those of everybody together, have limits.maxConcurrentTasksPerOwner.`,
+and those of everybody together, have limits.maxConcurrentTasksPerOwner.
+
+With -f the output is made fit to be read, unless you ask for --raw:
+` + cleaning + `
+
+If -f is interrupted, or its reader goes away, the task goes on.`,
 		Example: `  sidetask run -- go test ./...
   sidetask run -f -- make
   id=$(sidetask run -c 'make && ./deploy')`,
@@ -48,12 +54,16 @@ and those of everybody together, have limits.maxConcurrentTasksPerOwner.`,
 			if err := agentAlone(f.session, f.agent); err != nil {
 				return err
 			}
+			if f.raw && !f.follow {
+				return misuse("for example: sidetask run -f --raw -- make", "--raw is about the output that -f follows")
+			}
 			return p.run(cmd.Context(), f, args)
 		},
 	}
 	flags := cmd.Flags()
 	flags.SetInterspersed(false) // what follows CMD is CMD's
 	flags.BoolVarP(&f.follow, "follow", "f", false, "follow the output, and exit as the command does")
+	flags.BoolVar(&f.raw, "raw", false, "with -f: the bytes as they were written")
 	flags.BoolVar(&f.wait, "wait", false, "wait for the end, and exit as the command does")
 	flags.StringVarP(&f.label, "label", "l", "", "what lists show; else the command")
 	flags.StringVarP(&f.dir, "dir", "C", "", "working directory; else this one")
@@ -87,7 +97,8 @@ func (p *program) run(ctx context.Context, f runFlags, args []string) error {
 	var result rpc.TaskResult
 	err = l.call(ctx, rpc.MethodTaskStart, start, &result)
 	if errors.Is(err, rpc.ErrLimitReached) {
-		return fail("`sidetask kill` stops a task, `sidetask ls` lists them", "%w", err)
+		// The text is the model's (API.md, Errors), which has a tool for it.
+		return fail("`sidetask ls` lists them", "%s", strings.Replace(err.Error(), "use task_kill", "use `sidetask kill`", 1))
 	}
 	if err != nil {
 		return err
@@ -107,7 +118,7 @@ func (p *program) run(ctx context.Context, f runFlags, args []string) error {
 	}
 	task, err := l.wait(ctx, id, longWait)
 	if err != nil {
-		return p.leave(ctx, err, id)
+		return p.leave(ctx, l, err, id)
 	}
 	p.tellFailure(task)
 	if f.asJSON {

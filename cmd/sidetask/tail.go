@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 
@@ -23,8 +24,9 @@ func (p *program) tailCommand() *cobra.Command {
 		Use:   "tail ID",
 		Short: "Print a task's output; takes nothing from the model",
 		Long: `Print what a task has written, all that is kept of it or the last lines. You
-are an independent reader: no agent misses what you have seen. Control
-sequences are taken out (colours stay on a terminal) unless you ask for --raw.`,
+are an independent reader: no agent misses what you have seen. The output is
+made fit to be read, unless you ask for --raw:
+` + cleaning,
 		ValidArgsFunction: p.taskIDs(anyTask),
 		Args:              takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -56,17 +58,24 @@ func (p *program) tail(ctx context.Context, f tailFlags, id string) error {
 			return err
 		}
 	}
-	var out io.WriteCloser = newCleaner(p.stdout)
-	if f.raw {
-		out = rawOutput{p.stdout}
+	if f.follow {
+		keepPipeErrors()
+		return p.leave(ctx, l, p.copyOutput(ctx, l, req, p.taskOutput(f.raw)), id)
 	}
-	if err := p.copyOutput(ctx, l, req, out); err != nil {
-		if f.follow {
-			return p.leave(ctx, err, id)
-		}
-		return err
+	return p.copyOutput(ctx, l, req, p.taskOutput(f.raw))
+}
+
+// cleaning says in a help text what [cleaner] does.
+const cleaning = `escape sequences and other controls are taken out, bytes that are no UTF-8 are
+shown as U+FFFD; on a terminal colours stay, elsewhere a line that was overwritten
+(progress) stays as it was last.`
+
+// taskOutput is stdout for what a task has written.
+func (p *program) taskOutput(raw bool) io.WriteCloser {
+	if raw {
+		return rawOutput{p.stdout}
 	}
-	return nil
+	return newCleaner(p.stdout)
 }
 
 // rawOutput passes bytes on.
@@ -116,4 +125,12 @@ func window(ctx context.Context, call caller, id string, offset json.RawMessage,
 	var part rpc.TaskTailResult
 	err := call(ctx, rpc.MethodTaskTail, rpc.TaskTail{TaskRef: rpc.TaskRef{ID: id}, Offset: offset, MaxBytes: int(max(n, 1))}, &part)
 	return part, err
+}
+
+// decode gives the bytes of one answer.
+func decode(part rpc.TaskTailResult) ([]byte, error) {
+	if part.Encoding == "base64" {
+		return base64.StdEncoding.DecodeString(part.Data)
+	}
+	return []byte(part.Data), nil
 }

@@ -56,7 +56,7 @@ func (p *program) wait(ctx context.Context, f waitFlags, ids []string) error {
 		}
 		tasks[i], err = l.wait(ctx, id, ms)
 		if err != nil {
-			return p.leave(ctx, err, id)
+			return p.leave(ctx, l, err, id)
 		}
 	}
 	if err := p.printEnds(f, tasks); err != nil {

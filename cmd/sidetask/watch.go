@@ -146,7 +146,14 @@ func (p *program) show(ctx context.Context, f lsFlags, changes <-chan change) er
 				return err
 			}
 		}
-		if err := p.printTasks(f, b.list(), time.Now()); err != nil {
+		shown := b.list()
+		if isTerminal && !f.asJSON && !slices.ContainsFunc(shown, f.selects) {
+			if err := p.print("no tasks\n"); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := p.printTasks(f, shown, time.Now()); err != nil {
 			return err
 		}
 		if !isTerminal && !f.asJSON {

@@ -13,7 +13,8 @@ import (
 // call was executed is not known.
 var ErrLost = errors.New("the connection to the daemon was lost")
 
-// Call calls method and decodes the answer into result (nil drops it). An
+// Call calls method and decodes the answer into result (nil drops it, a
+// [*json.RawMessage] gets it as it came, unlooked at). An
 // error answer is an [*rpc.Error]. When ctx ends first, the daemon is told to
 // end the wait ($/cancel_request) and ctx's error is returned at once.
 func (c *Client) Call(ctx context.Context, method string, params, result any) error {
@@ -80,6 +81,10 @@ func (c *Client) call(ctx context.Context, method string, params, result any) (r
 		case m.Error != nil:
 			return id, m.Error
 		case result == nil:
+			return id, nil
+		}
+		if raw, ok := result.(*json.RawMessage); ok {
+			*raw = m.Result
 			return id, nil
 		}
 		return id, json.Unmarshal(m.Result, result)

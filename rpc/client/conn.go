@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"net"
@@ -17,6 +18,9 @@ const writeTime = 30 * time.Second
 
 // lastWord is how long a daemon that takes nothing any more may take to say why.
 const lastWord = 100 * time.Millisecond
+
+// readBytes are asked of the socket at once.
+const readBytes = 64 << 10
 
 // message is one JSON-RPC message of either direction. Results stay raw until
 // somebody wants them: an answer of task/tail is large, and each look at it costs.
@@ -93,10 +97,14 @@ func (c *conn) write(m message) error {
 // read takes messages until the connection ends, and hands those that are no
 // answers to other, which must not wait: answers would not be read meanwhile.
 func (c *conn) read(other func(message)) {
-	decoder := json.NewDecoder(c.net)
+	lines := bufio.NewReaderSize(c.net, readBytes)
 	for {
-		var m message
-		if err := decoder.Decode(&m); err != nil {
+		line, err := lines.ReadBytes('\n') // the daemon ends each message with one
+		if err != nil {
+			break
+		}
+		m, err := parse(line)
+		if err != nil {
 			break
 		}
 		if m.Method != "" {
@@ -113,6 +121,21 @@ func (c *conn) read(other func(message)) {
 	c.calls = nil
 	c.mu.Unlock()
 	close(c.done)
+}
+
+// parse reads a message. Nearly all bytes come in answers with a result, which
+// is cut out of the envelope as the daemon writes it: whoever wants it looks at
+// each of its bytes anyway.
+func parse(line []byte) (m message, err error) {
+	if rest, ok := bytes.CutPrefix(line, []byte(`{"jsonrpc":"2.0","id":`)); ok {
+		id, rest, _ := bytes.Cut(rest, []byte(`,"result":`))
+		result, whole := bytes.CutSuffix(bytes.TrimSpace(rest), []byte("}"))
+		if whole && len(bytes.Trim(id, "0123456789")) == 0 {
+			return message{ID: id, Result: result}, nil
+		}
+	}
+	err = json.Unmarshal(line, &m)
+	return m, err
 }
 
 // answered brings an answer to its call. One that nobody waits for any more is
