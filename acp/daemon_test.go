@@ -121,7 +121,12 @@ func (d *fakeDaemon) take() string {
 		return 1
 	}
 	lines := slices.Collect(strings.Lines(out))
-	slices.SortStableFunc(lines, func(a, b string) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(lines, func(a, b string) int {
+		if strings.HasPrefix(a, rpc.MethodOwnerDispose) && strings.HasPrefix(b, rpc.MethodOwnerDispose) {
+			return strings.Compare(a, b)
+		}
+		return rank(a) - rank(b)
+	})
 	return strings.Join(lines, "")
 }
 

@@ -84,6 +84,9 @@ func (s *scene) pay(g *given, at time.Time) {
 	if c.stray { // its notices are another's, too: that was all settled when it took them
 		return
 	}
+	if s.again(g) {
+		return
+	}
 	began := c.turnOver
 	if s.v2 && !c.accepted.IsZero() && at.Sub(c.accepted) >= 2*time.Second { // a turn that never ran
 		began = c.accepted.Add(2 * time.Second)
@@ -95,17 +98,19 @@ func (s *scene) pay(g *given, at time.Time) {
 		return
 	}
 	c.drains = 0
-	for _, o := range s.gave {
-		if o.chat == c && o.failed && slices.Contains(o.tasks, g.tasks[0]) {
-			return
-		}
-	}
 	if s.reason(g) != registry.ClaimWake {
 		s.fatalf("a turn is opened for %v, claimed with %q", g.tasks, s.reason(g))
 	}
 	if s.wakes++; s.wakes > roomsWakes {
 		s.fatalf("%d wakes in a row, the budget is %d", s.wakes, roomsWakes)
 	}
+}
+
+// again reports whether a prompt of ours is one that the agent has refused before.
+func (s *scene) again(g *given) bool {
+	return slices.ContainsFunc(s.gave, func(o *given) bool {
+		return o.chat == g.chat && o.failed && slices.Contains(o.tasks, g.tasks[0])
+	})
 }
 
 // reason is that of the newest claim of a prompt's notices.
