@@ -120,6 +120,7 @@ func (d *fakeDaemon) register(p rpc.OwnerRegister) (any, error) {
 		d.count++
 		o = &fakeOwner{handle: fmt.Sprintf("o-%d", d.count), leased: map[string][]string{}}
 		d.owners[p.Token] = o
+		d.tokens = append(d.tokens, p.Token)
 	}
 	if p.Session != "" {
 		o.session = p.Session

@@ -28,6 +28,7 @@ type fakeDaemon struct {
 	known   chan struct{}      // closed when the owners are registered on the connection
 	owners  map[string]*fakeOwner
 	count   int
+	tokens  []string // of all owners ever, in their order
 	mounts  string // what mount/list answers; set before the proxy runs
 	leases  int
 	budget  int // wakes left; negative: no end
@@ -120,10 +121,14 @@ func (d *fakeDaemon) take() string {
 		}
 		return 1
 	}
+	// Nor where two of them show that go out together: the older owner comes first.
+	age := func(line string) int {
+		return slices.IndexFunc(d.tokens, func(token string) bool { return strings.Contains(line, token) })
+	}
 	lines := slices.Collect(strings.Lines(out))
 	slices.SortStableFunc(lines, func(a, b string) int {
 		if strings.HasPrefix(a, rpc.MethodOwnerDispose) && strings.HasPrefix(b, rpc.MethodOwnerDispose) {
-			return strings.Compare(a, b)
+			return age(a) - age(b)
 		}
 		return rank(a) - rank(b)
 	})
