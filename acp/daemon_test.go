@@ -29,7 +29,7 @@ type fakeDaemon struct {
 	owners  map[string]*fakeOwner
 	count   int
 	tokens  []string // of all owners ever, in their order
-	mounts  string // what mount/list answers; set before the proxy runs
+	mounts  string   // what mount/list answers; set before the proxy runs
 	leases  int
 	budget  int // wakes left; negative: no end
 	acp     *rpc.ACPSettings
