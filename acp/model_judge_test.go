@@ -84,7 +84,8 @@ func (s *scene) pay(g *given, at time.Time) {
 	if c.stray { // its notices are another's, too: that was all settled when it took them
 		return
 	}
-	if s.again(g) {
+	if s.again(g) { // it opens a turn, whatever it was at first
+		c.drains = 0
 		return
 	}
 	began := c.turnOver
