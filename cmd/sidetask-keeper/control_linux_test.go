@@ -19,7 +19,7 @@ import (
 // TestControl: what comes on the control socket is answered or refused; nothing
 // that an asker does holds the keeper up.
 func TestControl(t *testing.T) {
-	s, j := start(t), newJob(t, "cat; sleep 1000")
+	s, j := start(t), newJob(t, "exec cat") // one process, at every instant
 	j.Stdin = true
 	s.send(t, j, wire.Frame(j))
 	s.report(t)
@@ -48,7 +48,7 @@ func TestControl(t *testing.T) {
 	half := dial()
 	_, _ = half.Write([]byte(`op="sta`))
 	for line, want := range map[string]string{
-		`op="status"`:                               `processes=2`,
+		`op="status"`:                               `processes=1`,
 		`op="dance" later="field"`:                  `does not know`,
 		`no request`:                                `closed`,
 		`op="resize" cols=1 rows=1`:                 `no terminal`,
@@ -67,7 +67,7 @@ func TestControl(t *testing.T) {
 			t.Errorf("asked again: %q", got)
 		}
 	}
-	if got := ask(again, `op="stop" graceMs=5000`); !strings.Contains(got, `processes=2`) {
+	if got := ask(again, `op="stop" graceMs=5000`); !strings.Contains(got, `processes=1`) {
 		t.Errorf("stop: %q", got)
 	}
 	s.ends(t)
