@@ -58,6 +58,16 @@ func TestNoInput(t *testing.T) {
 	if _, err := w.write(closes, registry.WriteRequest{Data: []byte("x")}); err == nil || !strings.Contains(err.Error(), "takes no input") {
 		t.Errorf("input for a closed stdin: %v", err)
 	}
+	ended := w.start("cat; echo all; sleep 1000", stdin)
+	for range 2 { // asking again changes nothing
+		if _, err := w.write(ended, registry.WriteRequest{EOF: true}); err != nil {
+			t.Errorf("end of input: %v", err)
+		}
+	}
+	w.until(ended, "all\n")
+	if _, err := w.write(ended, registry.WriteRequest{Data: []byte("x")}); err == nil || !strings.Contains(err.Error(), "takes no more input") {
+		t.Errorf("input after its end: %v", err)
+	}
 	if _, err := w.write(closes, registry.WriteRequest{Cols: 10, Rows: 10}); err == nil || !strings.Contains(err.Error(), "no terminal") {
 		t.Errorf("resize without a terminal: %v", err)
 	}

@@ -32,8 +32,15 @@ const endOfInput = 4
 
 // push queues a write, and begins it at once where nothing is before it.
 func (k *keeper) push(w *write) {
-	if k.input == nil || k.input.fd < 0 {
+	switch {
+	case k.input == nil:
 		w.from.reply(wire.Answer{Error: "the command takes no input: start it with stdin or pty (sidetask run --stdin or --pty)"})
+		return
+	case k.input.fd < 0 && w.eof && len(w.data) == 0:
+		w.from.reply(wire.Answer{}) // it is so
+		return
+	case k.input.fd < 0:
+		w.from.reply(wire.Answer{Error: "the command takes no more input: its stdin was ended, or closed by the command"})
 		return
 	}
 	if w.eof && k.input.terminal {
