@@ -42,7 +42,8 @@ func (d *daemon) Status(context.Context) (rpc.DaemonStatus, error) {
 		DiskBytes: d.outputBytes(),
 	}
 	if d.options.Paths.Warning != "" {
-		status.Warnings = append(status.Warnings, d.options.Paths.Warning)
+		// Its own environment may be another than that of whoever reads this.
+		status.Warnings = append(status.Warnings, "the daemon was started where "+d.options.Paths.Warning)
 	}
 	status.Warnings = append(status.Warnings, d.process.Warnings()...)
 	if err := d.registry.Trouble(); err != nil {

@@ -25,6 +25,13 @@ func (p *program) options() (client.Options, error) {
 	if err != nil {
 		return client.Options{}, &failure{statusNoDaemon, err, ""}
 	}
+	if where.Ignored {
+		// Another daemon may serve the shells where the variable is right.
+		p.astray.Do(func() {
+			p.say("%s", where.Warning)
+			p.say("%s", where.Advice)
+		})
+	}
 	o := client.Options{Socket: where.Socket, Name: "sidetask", Version: version()}
 	if !p.noAutostart {
 		o.Autostart, err = client.Self()
