@@ -85,6 +85,7 @@ func (p *program) call(ctx context.Context, method string, params, result any) e
 type link struct {
 	p      *program
 	keeper *client.Keeper
+	exits  string    // the folder of exit records
 	tell   sync.Once // that the daemon is gone
 }
 
@@ -99,7 +100,12 @@ func (p *program) link(ctx context.Context) (*link, error) {
 		_ = c.Close()
 		return nil, err
 	}
-	return &link{p: p, keeper: client.Keep(client.KeeperOptions{Options: o, First: c, Revive: !p.noAutostart})}, nil
+	where, err := paths.Find()
+	if err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return &link{p: p, exits: where.Exits(), keeper: client.Keep(client.KeeperOptions{Options: o, First: c, Revive: !p.noAutostart})}, nil
 }
 
 func (l *link) close() { _ = l.keeper.Close() }
@@ -133,7 +139,8 @@ func (l *link) call(ctx context.Context, method string, params, result any) erro
 }
 
 // client is the connection. A restart in place takes a moment of which nobody
-// needs to know; a longer wait is told.
+// needs to know; a longer wait is told. A daemon that somebody stopped stays so
+// until there is something to hear: the end of a task that was left running.
 func (l *link) client(ctx context.Context) (*client.Client, error) {
 	soon, cancel := context.WithTimeout(ctx, moment)
 	defer cancel()
@@ -144,7 +151,21 @@ func (l *link) client(ctx context.Context) (*client.Client, error) {
 	l.tell.Do(func() {
 		l.p.say("the daemon is gone; waiting for the next one (`sidetask status` starts it)")
 	})
-	return l.keeper.Client(ctx)
+	if l.p.noAutostart {
+		return l.keeper.Client(ctx)
+	}
+	waiting, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if unheardEnd(waiting, l.exits) == nil {
+			l.keeper.Start()
+		}
+	}()
+	c, err = l.keeper.Client(ctx)
+	cancel()
+	<-ended
+	return c, err
 }
 
 // get looks at a task.
