@@ -86,6 +86,7 @@ type link struct {
 	p      *program
 	keeper *client.Keeper
 	exits  string    // the folder of exit records
+	heard  bool      // a call has been answered
 	tell   sync.Once // that the daemon is gone
 }
 
@@ -112,7 +113,8 @@ func (l *link) close() { _ = l.keeper.Close() }
 
 // call makes a call that may be repeated: it is, when the daemon went away in
 // the middle. The keeper starts one that crashed again; one that somebody stopped
-// is waited for, but for a new task, which is reason enough to start the next.
+// is waited for, but for a new task and for a command that has only begun, which
+// are reason enough to start the next.
 func (l *link) call(ctx context.Context, method string, params, result any) error {
 	for {
 		c, err := l.client(ctx)
@@ -129,10 +131,11 @@ func (l *link) call(ctx context.Context, method string, params, result any) erro
 			case <-c.Done():
 			case <-ctx.Done():
 			}
-			if method == rpc.MethodTaskStart && !l.p.noAutostart {
+			if (method == rpc.MethodTaskStart || !l.heard) && !l.p.noAutostart {
 				l.keeper.Start()
 			}
 		default:
+			l.heard = true
 			return err
 		}
 	}

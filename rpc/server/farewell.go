@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"sidetask/rpc"
 )
 
 // quietTime is how long a client that has watched tasks may ask nothing before it
@@ -49,9 +51,10 @@ func (c *conn) farewell(ctx context.Context) {
 	}
 }
 
-// watch notes that the client waits for a task or follows one.
-func (c *conn) watch() {
+// watch notes that the client waits for a task, follows one, or may be about to,
+// as who starts one or looks at it. An agent, which has a token, has its notices.
+func (c *conn) watch(as rpc.As) {
 	c.mu.Lock()
-	c.watches = true
-	c.mu.Unlock()
+	defer c.mu.Unlock()
+	c.watches = c.watches || c.token == "" && as.Token == ""
 }
