@@ -152,6 +152,11 @@ func (d *daemon) close(ctx context.Context, cancelTasks bool) error {
 	if d.registry != nil {
 		d.registry.Shutdown(context.WithoutCancel(ctx), cancelTasks)
 	}
+	if cancelTasks && d.server != nil {
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+		defer cancel()
+		d.server.Farewell(bounded)
+	}
 	if d.leaves != nil {
 		// Before the first connection ends: who loses one and finds the socket
 		// still there takes us for crashed and starts another daemon.

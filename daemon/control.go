@@ -16,8 +16,16 @@ import (
 	"sidetask/systemd"
 )
 
-// versionTime bounds the trial run of a new binary before it takes over.
-const versionTime = 10 * time.Second
+// tryTime bounds the trial run of a new binary before it takes over.
+const tryTime = 10 * time.Second
+
+// What `sidetask daemon --check` prints begins with one of these; after the second
+// comes the reason, and the exit status is configStatus where that is the file.
+const (
+	CheckPassed  = "sidetask can serve: "
+	CheckFailed  = "sidetask cannot serve: "
+	configStatus = 78 // EX_CONFIG
+)
 
 // Status is daemon/status but for what the server knows: clients and configuration.
 func (d *daemon) Status(context.Context) (rpc.DaemonStatus, error) {
@@ -34,7 +42,8 @@ func (d *daemon) Status(context.Context) (rpc.DaemonStatus, error) {
 		DiskBytes: d.outputBytes(),
 	}
 	if d.options.Paths.Warning != "" {
-		status.Warnings = append(status.Warnings, d.options.Paths.Warning)
+		// Its own environment may be another than that of whoever reads this.
+		status.Warnings = append(status.Warnings, "the daemon was started where "+d.options.Paths.Warning)
 	}
 	status.Warnings = append(status.Warnings, d.process.Warnings()...)
 	if err := d.registry.Trouble(); err != nil {
@@ -58,7 +67,9 @@ func (d *daemon) Stop(keepTasks *bool) {
 	d.ask(end{cancel: d.cancelOnStop(keepTasks)})
 }
 
-// CheckRestart runs `NEW version` before anything is given up for it.
+// CheckRestart runs `NEW daemon --check` before anything is given up for it: in
+// the environment that a restart in place leaves to NEW, too. A refusal is logged,
+// for whoever asked may be a script that nobody watches.
 func (d *daemon) CheckRestart(ctx context.Context, executable string) error {
 	if executable == "" {
 		executable = d.options.Executable
@@ -66,16 +77,33 @@ func (d *daemon) CheckRestart(ctx context.Context, executable string) error {
 	if !filepath.IsAbs(executable) {
 		return rpc.Errorf(rpc.CodeInvalidParams, "executable %q: give an absolute path", executable)
 	}
-	ctx, cancel := context.WithTimeout(ctx, versionTime)
+	err := tryOut(ctx, executable)
+	if err != nil && !errors.Is(err, rpc.ErrShuttingDown) {
+		d.log.Error("a restart was refused", "executable", executable, "error", err)
+	}
+	return err
+}
+
+// tryOut asks the program itself whether it could start as a daemon.
+func tryOut(ctx context.Context, executable string) error {
+	ctx, cancel := context.WithTimeout(ctx, tryTime)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, executable, "version").Output()
+	out, err := exec.CommandContext(ctx, executable, "daemon", "--check").Output()
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return rpc.Errorf(rpc.CodeShuttingDown, "the daemon is being restarted already")
 	}
-	if err != nil || !strings.HasPrefix(string(out), "sidetask ") {
-		return fmt.Errorf("%s is no sidetask that runs here (%q, %v): the daemon goes on as it is", executable, firstLine(out), err)
+	if err == nil && strings.HasPrefix(string(out), CheckPassed) {
+		return nil
 	}
-	return nil
+	var exit *exec.ExitError
+	reason, refused := strings.CutPrefix(string(out), CheckFailed)
+	switch reason = strings.TrimSpace(reason); {
+	case !refused || !errors.As(err, &exit):
+		return fmt.Errorf("%s is no sidetask that could be the daemon here (%q, %v): the daemon goes on as it is", executable, firstLine(out), err)
+	case exit.ExitCode() == configStatus:
+		return rpc.Errorf(rpc.CodeConfiguration, "not restarted, the daemon goes on as it is: %s", reason)
+	}
+	return fmt.Errorf("not restarted, the daemon goes on as it is: %s", reason)
 }
 
 // Restart replaces the daemon by another binary, under the same pid and socket.

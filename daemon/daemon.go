@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 
 	"sidetask/config"
 	"sidetask/paths"
+	"sidetask/process"
 	"sidetask/systemd"
 )
 
@@ -33,11 +33,15 @@ type Options struct {
 // all that it holds is in order. The errors that it fails to start with are
 // [config.Errors] (exit status 78), [*BusyError], or say themselves what to do.
 func Run(ctx context.Context, o Options) (err error) {
-	serving := false
+	serving, restarted := false, os.Getenv(lockVariable) != ""
 	defer func() {
-		if err != nil && !serving {
-			refuse(o.Service, err)
+		if err == nil || serving {
+			return
 		}
+		if restarted && o.Autostarted {
+			lament(o, err)
+		}
+		refuse(o.Service, err)
 	}()
 	if err := makeFolders(&o); err != nil {
 		return err
@@ -80,13 +84,25 @@ func makeFolders(o *Options) error {
 			return err
 		}
 	}
-	if o.Keeper == "" {
-		o.Keeper = filepath.Join(filepath.Dir(o.Executable), "sidetask-keeper")
+	o.Keeper = o.keeper()
+	return process.FindKeeper(o.Keeper)
+}
+
+// Check says why [Run] with the same options could not start, as far as that can
+// be seen beside a daemon that serves the same state. It changes nothing.
+func Check(ctx context.Context, o Options) error {
+	if _, _, err := config.Load(o.Paths.Config); err != nil {
+		return err
 	}
-	if _, err := os.Stat(o.Keeper); err != nil {
-		return fmt.Errorf("sidetask-keeper is not beside sidetask (%w): install both with `go install ./cmd/...`", err)
+	return process.CheckKeeper(ctx, o.keeper())
+}
+
+// keeper is the path of the keeper.
+func (o Options) keeper() string {
+	if o.Keeper != "" {
+		return o.Keeper
 	}
-	return nil
+	return filepath.Join(filepath.Dir(o.Executable), "sidetask-keeper")
 }
 
 // configure loads the settings and opens the log that they ask for.
@@ -97,7 +113,7 @@ func configure(o *Options) (*config.Live, *logger, error) {
 	}
 	var w io.WriteCloser = nopCloser{o.Log}
 	if o.Autostarted {
-		file, err := openLog(filepath.Join(o.Paths.State, "daemon.log"))
+		file, err := openLog(logPath(*o))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -112,6 +128,21 @@ func configure(o *Options) (*config.Live, *logger, error) {
 	log.follow(live.Current().Log)
 	return live, log, nil
 }
+
+// lament logs why the successor of a daemon did not come up: it has no starter
+// that hears of it, and no stderr.
+func lament(o Options, cause error) {
+	file, err := openLog(logPath(o))
+	if err != nil {
+		return // the state folder is gone, and with it the place to say so
+	}
+	log := newLogger(file, false, config.Log{Level: "info", Format: "auto"})
+	defer log.close()
+	log.Error("the daemon did not come up after its restart; tasks go on, and the next daemon has them", "error", cause)
+}
+
+// logPath is the log of a daemon that nobody watches.
+func logPath(o Options) string { return filepath.Join(o.Paths.State, "daemon.log") }
 
 // closeTime bounds what is left to do at the end: answers to write, drains.
 const closeTime = 5 * time.Second

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -20,7 +21,12 @@ type Paths struct {
 	State   string // database, spools, exit records, single-instance lock
 	Runtime string // keepers' control sockets; the folder of the default socket
 	Socket  string // $SIDETASK_SOCKET, else Runtime/sidetask.sock
-	Warning string // what the person should know of a fallback that was taken; often empty
+
+	// What the person should know where the runtime folder is not the one of the
+	// session; all are empty or false else.
+	Warning string
+	Advice  string // what to do about it
+	Ignored bool   // the socket is not where XDG_RUNTIME_DIR, which is set, says
 }
 
 // Database is the SQLite file.
@@ -74,7 +80,7 @@ func Find() (Paths, error) {
 		return p, err
 	}
 	p.State = filepath.Join(state, "sidetask")
-	p.Runtime, p.Warning = runtimeDir(os.Getuid())
+	p.findRuntime(os.Getuid())
 	if p.Socket = os.Getenv("SIDETASK_SOCKET"); p.Socket == "" {
 		p.Socket = filepath.Join(p.Runtime, "sidetask.sock")
 	}
@@ -92,23 +98,45 @@ func CheckSocket(path string) error {
 	return nil
 }
 
-// runtimeDir is $XDG_RUNTIME_DIR/sidetask if that folder is ours, else the
+// findRuntime takes $XDG_RUNTIME_DIR/sidetask if that folder is ours, else the
 // same below /run/user/<uid>, else /tmp/sidetask-<uid>.
-func runtimeDir(uid int) (dir, warning string) {
-	if xdg := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(xdg) {
-		if owned(xdg, uid) {
-			return filepath.Join(xdg, "sidetask"), ""
-		}
-		warning = fmt.Sprintf("XDG_RUNTIME_DIR=%s is not a folder of yours and is not used", xdg)
+func (p *Paths) findRuntime(uid int) {
+	xdg, run := os.Getenv("XDG_RUNTIME_DIR"), "/run/user/"+strconv.Itoa(uid)
+	if filepath.IsAbs(xdg) && owned(xdg, uid) {
+		p.Runtime = filepath.Join(xdg, "sidetask")
+		return
 	}
-	if run := "/run/user/" + strconv.Itoa(uid); owned(run, uid) {
-		return filepath.Join(run, "sidetask"), warning
+	p.Runtime = "/tmp/sidetask-" + strconv.Itoa(uid)
+	session := owned(run, uid)
+	if session {
+		p.Runtime = filepath.Join(run, "sidetask")
 	}
-	if warning == "" {
-		warning = "XDG_RUNTIME_DIR is not set and there is no /run/user/" + strconv.Itoa(uid)
+	switch {
+	case xdg != "":
+		p.Ignored = os.Getenv("SIDETASK_SOCKET") == ""
+		p.Warning, p.Advice = unusable(xdg)
+	case session:
+		return // as good as the variable
+	default:
+		p.Warning = "neither XDG_RUNTIME_DIR nor " + run + " is there"
+		p.Advice = "log in as this user: su and sudo make no session of its own"
 	}
-	dir = "/tmp/sidetask-" + strconv.Itoa(uid)
-	return dir, warning + ": the socket is in " + dir
+	what := "the socket is"
+	if os.Getenv("SIDETASK_SOCKET") != "" {
+		what = "the sockets of running commands are"
+	}
+	p.Warning += ": " + what + " in " + p.Runtime
+}
+
+// unusable says why XDG_RUNTIME_DIR is not used, and what to do.
+func unusable(xdg string) (warning, advice string) {
+	if !filepath.IsAbs(xdg) {
+		return fmt.Sprintf("XDG_RUNTIME_DIR names %q, which is no absolute path", xdg), "give it one, or unset it"
+	}
+	if _, err := os.Stat(xdg); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Sprintf("XDG_RUNTIME_DIR names %s, which does not exist", xdg), fmt.Sprintf("make that folder (mkdir -m 700 '%s'), or unset XDG_RUNTIME_DIR", xdg)
+	}
+	return fmt.Sprintf("XDG_RUNTIME_DIR names %s, which is not a folder of yours", xdg), "let it name a folder of yours, or unset it"
 }
 
 func owned(dir string, uid int) bool {
@@ -124,11 +152,12 @@ func owned(dir string, uid int) bool {
 // that stands there is a real folder, ours, and closed to others. A folder of
 // ours that others may enter is closed.
 func Private(dir string) error {
-	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
-		return fmt.Errorf("make folder for sidetask: %w", err)
+	err := os.MkdirAll(filepath.Dir(dir), 0o700)
+	if err == nil {
+		err = os.Mkdir(dir, 0o700)
 	}
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("make folder for sidetask: %w", err)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("make folder for sidetask: %w: see to it that you may write there, or %s", err, elsewhere(dir))
 	}
 	info, err := os.Lstat(dir)
 	if err != nil {
@@ -145,6 +174,22 @@ func Private(dir string) error {
 		return os.Chmod(dir, 0o700)
 	}
 	return nil
+}
+
+// elsewhere says how to have a folder of ours in another place.
+func elsewhere(dir string) string {
+	p, _ := Find() // what it found is all that is asked for
+	switch {
+	case p.State != "" && within(dir, p.State):
+		return "set XDG_STATE_HOME to a folder where you may"
+	case p.Runtime != "" && within(dir, p.Runtime):
+		return "set XDG_RUNTIME_DIR to a folder of yours"
+	}
+	return "set SIDETASK_SOCKET to a path where you may"
+}
+
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, dir+"/")
 }
 
 func kindOf(mode fs.FileMode) string {

@@ -116,8 +116,11 @@ func TestRuntimeFallback(t *testing.T) {
 			if filepath.IsAbs(dir) && !strings.Contains(got.Warning, dir) {
 				t.Errorf("warning %q does not name %s", got.Warning, dir)
 			}
-			if strings.HasPrefix(fallback, "/tmp") && !strings.Contains(got.Warning, fallback) {
-				t.Errorf("warning %q does not say where the socket is", got.Warning)
+			if (dir != "" || strings.HasPrefix(fallback, "/tmp")) && (!strings.Contains(got.Warning, fallback) || got.Advice == "") {
+				t.Errorf("warning %q, advice %q do not say where the socket is and what to do", got.Warning, got.Advice)
+			}
+			if got.Ignored != (dir != "") {
+				t.Errorf("ignored: %v", got.Ignored)
 			}
 		})
 	}
@@ -194,6 +197,20 @@ func TestPrivateRefuses(t *testing.T) {
 	}
 	if info, err := os.Stat(target); err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("what the link points to was changed: %v, %v", info.Mode(), err)
+	}
+}
+
+// A folder that cannot be made says how to have it elsewhere.
+func TestPrivateSaysWhereElse(t *testing.T) {
+	world(t, map[string]string{"HOME": "/h", "XDG_STATE_HOME": "/proc/xx", "XDG_RUNTIME_DIR": "/proc/self", "SIDETASK_SOCKET": "/proc/yy/s"})
+	p, err := paths.Find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir, variable := range map[string]string{p.State: "XDG_STATE_HOME", p.Tasks(): "XDG_STATE_HOME", filepath.Dir(p.Socket): "SIDETASK_SOCKET"} {
+		if err := paths.Private(dir); err == nil || !strings.Contains(err.Error(), ": see to it that you may write there, or set "+variable+" to a") {
+			t.Errorf("Private(%s) = %v, want the advice to set %s", dir, err, variable)
+		}
 	}
 }
 

@@ -123,12 +123,12 @@ func (s *Spec) directory(base string) (string, error) {
 	case os.IsNotExist(err):
 		return "", invalid("working directory %s does not exist", dir)
 	case err != nil:
-		return "", invalid("working directory %s cannot be used: %v", dir, cause(err))
+		return "", invalid("working directory %s cannot be used: %v; give another one", dir, cause(err))
 	case !info.IsDir():
 		return "", invalid("working directory %s is not a directory", dir)
 	}
 	if err := enterable(dir); err != nil {
-		return "", invalid("working directory %s cannot be entered: %v", dir, err)
+		return "", invalid("working directory %s cannot be entered: %v; give another one, or the right to enter it (chmod +x)", dir, err)
 	}
 	return dir, nil
 }

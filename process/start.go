@@ -97,7 +97,7 @@ func (p *Producer) run(ctx context.Context, row registry.Row, j *wire.Job) (err 
 		}
 	}
 	if err := os.Mkdir(j.Dir, 0o700); err != nil {
-		return fmt.Errorf("make the task's folder: %w", err)
+		return fmt.Errorf("make the task's folder: %w: see to it that %s can be written to; `sidetask doctor` looks", err, p.paths.Tasks())
 	}
 	defer func() {
 		if err != nil {

@@ -84,6 +84,7 @@ type Registry struct {
 	timer    *time.Timer // the one timer; nil while nothing is due
 	retryAt  time.Time   // when what the store refused is tried again; zero: nothing is
 	phase    phase
+	tells    bool          // the end cancels the live tasks, and the operator's waits are told so
 	arrivals chan struct{} // closed when an owner gets a host, or at the end; nil: nobody waits
 }
 

@@ -10,15 +10,18 @@ import (
 // aborted, completion listeners closed (T79, T80). With cancel every live task
 // is asked to end and waited for, at most commands.stopGraceMs and 2 s more or
 // as long as ctx allows, and leftovers are ended; such tasks stay unreported,
-// detail "daemon stopped". Without it they are left to their producers and the
-// next daemon. Then subscriptions end. Ends, reports and cursors are recorded
-// until [Registry.Close]. A second call does nothing.
+// detail "daemon stopped". The operator's waits are then answered with that end:
+// a person whose wait we cut off had nobody to ask what became of it. An owner's
+// are aborted: its notice waits for it. Without cancel tasks are left to their
+// producers and the next daemon. Then subscriptions end. Ends, reports and cursors
+// are recorded until [Registry.Close]. A second call does nothing.
 func (r *Registry) Shutdown(ctx context.Context, cancel bool) {
 	r.mu.Lock()
 	if r.phase != open {
 		r.unlock()
 		return
 	}
+	r.tells = cancel
 	owners := r.refuseLocked()
 	r.unlock()
 
@@ -41,7 +44,8 @@ func (r *Registry) Shutdown(ctx context.Context, cancel bool) {
 	r.awaitQueue()
 }
 
-// refuseLocked refuses starts and aborts waits, and gives all owners.
+// refuseLocked refuses starts and aborts waits, but for those that will be
+// answered, and gives all owners.
 func (r *Registry) refuseLocked() []*owner {
 	r.phase = stopping
 	owners := make([]*owner, 0, len(r.owners))
@@ -50,18 +54,25 @@ func (r *Registry) refuseLocked() []*owner {
 		r.abortOwnerLocked(o)
 		signal(&o.bell)
 	}
-	for _, rec := range r.live {
-		for _, w := range rec.waiters {
-			w.abortLocked()
-		}
+	if !r.tells {
+		r.abortWaitsLocked()
 	}
 	signal(&r.arrivals)
 	return owners
 }
 
+func (r *Registry) abortWaitsLocked() {
+	for _, rec := range r.live {
+		for _, w := range rec.waiters {
+			w.abortLocked()
+		}
+	}
+}
+
 // drainedLocked ends the subscriptions and what the registry does on its own.
 func (r *Registry) drainedLocked() {
 	r.phase = drained
+	r.abortWaitsLocked()
 	r.end()
 	if r.changes.readers > 0 {
 		close(r.changes.grown)

@@ -68,6 +68,47 @@ func TestShutdownCancel(t *testing.T) {
 	})
 }
 
+// TestShutdownTellsTheOperator: a wait of the person's is answered with the end
+// that the shutdown makes, also one that begins in the middle of it: there is
+// nobody else to ask. One whose task goes on is aborted.
+func TestShutdownTellsTheOperator(t *testing.T) {
+	for _, cancel := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			task := w.start(AsOwner(w.owner("s")))
+			ends := make(chan error, 2)
+			wait := func() {
+				ended, _, err := w.Wait(t.Context(), AsOperator(), task.ID, 60_000)
+				if err == nil && (ended.Status != Killed || *ended.Detail != "daemon stopped") {
+					t.Errorf("told %s %v", ended.Status, *ended.Detail)
+				}
+				ends <- err
+			}
+			w.fake.onCancel = func(row Row) error {
+				go wait()
+				synctest.Wait() // it waits by now, or has been refused
+				w.Settle(row, Outcome{Status: Killed, Detail: text("signal: SIGTERM")})
+				return nil
+			}
+			go wait()
+			synctest.Wait()
+			w.Shutdown(t.Context(), cancel)
+			if !cancel {
+				go wait()
+			}
+			for range 2 {
+				if err := <-ends; cancel != (err == nil) || !cancel && !errors.Is(err, ErrWaitAborted) {
+					t.Errorf("cancel %v: %v", cancel, err)
+				}
+			}
+			w.restart()
+			if got := w.get(task.ID); got.Reported {
+				t.Error("the person's wait took the notice from the owner")
+			}
+		})
+	}
+}
+
 // TestShutdownKeep: live tasks are left to the next daemon, waits are aborted,
 // a second call does nothing.
 func TestShutdownKeep(t *testing.T) {

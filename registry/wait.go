@@ -123,7 +123,7 @@ func (r *Registry) wait(ctx context.Context, c Caller, id string, ms float64, ev
 		defer r.mu.Unlock()
 		return r.answerEndLocked(rec, c)
 	}
-	if ctx.Err() != nil || r.phase != open { // T48
+	if ctx.Err() != nil || r.abortsLocked(c) { // T48
 		r.mu.Unlock()
 		return Task{}, nil, ErrWaitAborted
 	}
@@ -154,6 +154,13 @@ func (r *Registry) wait(ctx context.Context, c Caller, id string, ms float64, ev
 		return Task{}, nil, producerFailed(err)
 	}
 	return rec.snapshotLocked(), nil, nil // T50
+}
+
+// abortsLocked reports whether a wait for a live task is aborted at once, since
+// we end and its caller will not be told here of the task's end.
+func (r *Registry) abortsLocked(c Caller) bool {
+	_, agent := c.Owner()
+	return r.phase != open && (agent || !r.tells || r.phase != stopping)
 }
 
 // answerEndLocked answers with an end that is there (T47).

@@ -6,8 +6,11 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strconv"
 	"syscall"
 	"unsafe"
+
+	"sidetask/process/wire"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,6 +23,10 @@ const jobFD = 3
 func init() { runtime.LockOSThread() }
 
 func main() {
+	if len(os.Args) == 2 && os.Args[1] == wire.FormatFlag {
+		_, _ = os.Stdout.WriteString(strconv.Itoa(wire.Format) + "\n") // who asked looks
+		return
+	}
 	signals := handleSignals()
 	isolate()
 	me := introduce()

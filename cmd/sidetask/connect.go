@@ -25,6 +25,13 @@ func (p *program) options() (client.Options, error) {
 	if err != nil {
 		return client.Options{}, &failure{statusNoDaemon, err, ""}
 	}
+	if where.Ignored {
+		// Another daemon may serve the shells where the variable is right.
+		p.astray.Do(func() {
+			p.say("%s", where.Warning)
+			p.say("%s", where.Advice)
+		})
+	}
 	o := client.Options{Socket: where.Socket, Name: "sidetask", Version: version()}
 	if !p.noAutostart {
 		o.Autostart, err = client.Self()
@@ -78,6 +85,8 @@ func (p *program) call(ctx context.Context, method string, params, result any) e
 type link struct {
 	p      *program
 	keeper *client.Keeper
+	exits  string    // the folder of exit records
+	heard  bool      // a call has been answered
 	tell   sync.Once // that the daemon is gone
 }
 
@@ -92,14 +101,20 @@ func (p *program) link(ctx context.Context) (*link, error) {
 		_ = c.Close()
 		return nil, err
 	}
-	return &link{p: p, keeper: client.Keep(client.KeeperOptions{Options: o, First: c, Revive: !p.noAutostart})}, nil
+	where, err := paths.Find()
+	if err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return &link{p: p, exits: where.Exits(), keeper: client.Keep(client.KeeperOptions{Options: o, First: c, Revive: !p.noAutostart})}, nil
 }
 
 func (l *link) close() { _ = l.keeper.Close() }
 
 // call makes a call that may be repeated: it is, when the daemon went away in
 // the middle. The keeper starts one that crashed again; one that somebody stopped
-// is waited for, but for a new task, which is reason enough to start the next.
+// is waited for, but for a new task and for a command that has only begun, which
+// are reason enough to start the next.
 func (l *link) call(ctx context.Context, method string, params, result any) error {
 	for {
 		c, err := l.client(ctx)
@@ -116,17 +131,19 @@ func (l *link) call(ctx context.Context, method string, params, result any) erro
 			case <-c.Done():
 			case <-ctx.Done():
 			}
-			if method == rpc.MethodTaskStart && !l.p.noAutostart {
+			if (method == rpc.MethodTaskStart || !l.heard) && !l.p.noAutostart {
 				l.keeper.Start()
 			}
 		default:
+			l.heard = true
 			return err
 		}
 	}
 }
 
 // client is the connection. A restart in place takes a moment of which nobody
-// needs to know; a longer wait is told.
+// needs to know; a longer wait is told. A daemon that somebody stopped stays so
+// until there is something to hear: the end of a task that was left running.
 func (l *link) client(ctx context.Context) (*client.Client, error) {
 	soon, cancel := context.WithTimeout(ctx, moment)
 	defer cancel()
@@ -137,7 +154,21 @@ func (l *link) client(ctx context.Context) (*client.Client, error) {
 	l.tell.Do(func() {
 		l.p.say("the daemon is gone; waiting for the next one (`sidetask status` starts it)")
 	})
-	return l.keeper.Client(ctx)
+	if l.p.noAutostart {
+		return l.keeper.Client(ctx)
+	}
+	waiting, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if unheardEnd(waiting, l.exits) == nil {
+			l.keeper.Start()
+		}
+	}()
+	c, err = l.keeper.Client(ctx)
+	cancel()
+	<-ended
+	return c, err
 }
 
 // get looks at a task.

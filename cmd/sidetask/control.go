@@ -59,7 +59,7 @@ func (p *program) stop(ctx context.Context, params rpc.DaemonStop) error {
 	if err := c.Call(ctx, rpc.MethodDaemonStatus, rpc.Empty{}, &status); err != nil {
 		return err
 	}
-	onStop, err := onStop(ctx, c.Call)
+	onStop, err := setting(ctx, c.Call, "daemon.onStop") // decides about tasks where no flag does
 	if err != nil {
 		return err
 	}
@@ -82,26 +82,27 @@ func (p *program) stop(ctx context.Context, params rpc.DaemonStop) error {
 	return nil
 }
 
-// onStop asks for the setting that decides about tasks where no flag does.
-func onStop(ctx context.Context, call caller) (string, error) {
+// setting asks for a text among the settings in force; a daemon of another
+// version may have none of that name.
+func setting(ctx context.Context, call caller, key string) (string, error) {
 	var result rpc.ConfigGetResult
 	if err := call(ctx, rpc.MethodConfigGet, rpc.Empty{}, &result); err != nil {
 		return "", err
 	}
 	for _, s := range result.Settings {
-		if s.Key == "daemon.onStop" {
+		if s.Key == key {
 			var value string
 			err := json.Unmarshal(s.Value, &value)
 			return value, err
 		}
 	}
-	return "auto", nil
+	return "", nil
 }
 
 // tellTasks says what became of the tasks that ran when the daemon was stopped.
 func (p *program) tellTasks(params rpc.DaemonStop, status rpc.DaemonStatus, onStop string) {
 	live := status.Tasks.Running + status.Tasks.Stopping
-	keep := onStop == "keep" || onStop == "auto" && status.Supervisor == "systemd"
+	keep := onStop == "keep" || onStop != "cancel" && status.Supervisor == "systemd"
 	if params.KeepTasks != nil {
 		keep = *params.KeepTasks
 	}
@@ -202,6 +203,22 @@ func (p *program) reload(ctx context.Context) error {
 		p.say("the new settings are in force")
 	default:
 		p.say("nothing has changed")
+	}
+	return p.lookAtShell(ctx, c.Call)
+}
+
+// lookAtShell tells of a setting that is valid and yet of no use here.
+func (p *program) lookAtShell(ctx context.Context, call caller) error {
+	shell, err := setting(ctx, call, "commands.shell")
+	if err != nil {
+		return err
+	}
+	if shell == "" {
+		return nil
+	}
+	if _, err := findShell(shell); err != nil {
+		p.say("%v", err)
+		p.say("%s", shellAdvice)
 	}
 	return nil
 }

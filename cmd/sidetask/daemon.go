@@ -15,11 +15,13 @@ import (
 	"sidetask/systemd"
 )
 
-// daemonFlags are the flags of `sidetask daemon`. Both are hidden: they are how
-// the daemon is started by other commands (see [client.Autostart]).
+// daemonFlags are the flags of `sidetask daemon`. All are hidden: they are how
+// the daemon is started by other commands (see [client.Autostart]), and how one
+// that is asked to restart tries out its successor.
 type daemonFlags struct {
 	detach      bool // start the daemon and be gone
 	autostarted bool // be the daemon that was started so
+	check       bool // only say whether it could start
 }
 
 func (p *program) daemonCommand() *cobra.Command {
@@ -32,8 +34,11 @@ background. Exit status: 75 another daemon has the state folder, 78 the
 configuration is refused.`,
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.detach {
+			switch {
+			case f.detach:
 				return p.detach()
+			case f.check:
+				return p.checkDaemon(cmd.Context())
 			}
 			return p.daemon(cmd.Context(), f)
 		},
@@ -41,7 +46,8 @@ configuration is refused.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&f.detach, "detach", false, "start it in the background")
 	flags.BoolVar(&f.autostarted, "autostarted", false, "it was started in the background")
-	for _, name := range []string{"detach", "autostarted"} {
+	flags.BoolVar(&f.check, "check", false, "say whether it could start")
+	for _, name := range []string{"detach", "autostarted", "check"} {
 		_ = flags.MarkHidden(name) // fails only for a flag that is not there
 	}
 	cmd.AddCommand(p.stopCommand(), p.restartCommand(), p.reloadCommand())
@@ -51,6 +57,27 @@ configuration is refused.`,
 // detach is the process between a starter and the daemon.
 func (p *program) detach() error {
 	return client.Detach([]string{"daemon", "--autostarted"})
+}
+
+// checkDaemon is for the daemon that this program is to replace: it reads what
+// is printed, and the exit status.
+func (p *program) checkDaemon(ctx context.Context) error {
+	where, err := paths.Find()
+	if err != nil {
+		return err
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if err := daemon.Check(ctx, daemon.Options{Paths: where, Executable: exe}); err != nil {
+		status := statusError
+		if bad := (config.Errors{}); errors.As(err, &bad) {
+			status = statusConfig
+		}
+		return errors.Join(p.print("%s%v\n", daemon.CheckFailed, err), exit(status))
+	}
+	return p.print("%sversion %s\n", daemon.CheckPassed, version())
 }
 
 // daemon runs the daemon until it is stopped, and reports to whoever waits for it.

@@ -86,7 +86,7 @@ func (d *doctor) folders() (paths.Paths, bool) {
 		return where, false
 	}
 	if where.Warning != "" {
-		d.warn("socket", "log in as this user: su and sudo make no session of its own", "%s", where.Warning)
+		d.warn("socket", where.Advice, "%s", where.Warning)
 	}
 	for _, dir := range []string{where.Runtime, where.State} {
 		info, err := os.Lstat(dir)
@@ -102,8 +102,40 @@ func (d *doctor) folders() (paths.Paths, bool) {
 		}
 	}
 	d.ok("socket", "%s", where.Socket)
-	d.ok("state", "%s", where.State)
+	d.usable("socket", "XDG_RUNTIME_DIR", where.Runtime)
+	if d.usable("state", "XDG_STATE_HOME", where.State) {
+		d.ok("state", "%s", where.State)
+	}
 	return where, true
+}
+
+// usable tries out whether a folder of ours can be made, or be written to, and
+// leaves nothing behind: what a disk that is full or read-only, or a folder of the
+// kernel's, will say to that is not to be read off its mode.
+func (d *doctor) usable(about, variable, dir string) bool {
+	there := existing(dir)
+	trial, err := os.MkdirTemp(there, ".sidetask-doctor-*")
+	if err == nil {
+		err = os.Remove(trial)
+	}
+	if err == nil {
+		return true
+	}
+	var bare *fs.PathError
+	if errors.As(err, &bare) {
+		err = bare.Err
+	}
+	d.wrong(about, "see to it that you may write there, or set "+variable+" to a folder where you may",
+		"%s cannot be used: in %s no folder can be made: %v", dir, there, err)
+	return false
+}
+
+// existing is dir, or the nearest folder above it that is there.
+func existing(dir string) string {
+	for errors.Is(statError(dir), fs.ErrNotExist) && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+	}
+	return dir
 }
 
 // lowDisk is how much room the spool should have.
@@ -111,9 +143,7 @@ const lowDisk = 1 << 30
 
 // disk checks the room for output.
 func (d *doctor) disk(dir string, settings *config.Settings) {
-	for errors.Is(statError(dir), fs.ErrNotExist) && dir != filepath.Dir(dir) {
-		dir = filepath.Dir(dir)
-	}
+	dir = existing(dir)
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
 		d.warn("disk", "", "the room at %s is not known: %v", dir, err)

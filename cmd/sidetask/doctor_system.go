@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -58,12 +60,33 @@ func (d *doctor) shell(settings *config.Settings) {
 	if settings != nil {
 		shell = settings.Commands.Shell
 	}
-	path, err := exec.LookPath(shell)
+	path, err := findShell(shell)
 	if err != nil {
-		d.wrong("shell", "install it, or set [commands] shell", "%v", err)
+		d.wrong("shell", shellAdvice, "%v", err)
 		return
 	}
 	d.ok("shell", "%s", path)
+}
+
+// shellAdvice is what to do about an error of findShell.
+const shellAdvice = "install it, or set [commands] shell to one that is there"
+
+// findShell finds what this person's commands are run with. The daemon looks in
+// the PATH of each command, so this is what holds for those of `sidetask run`.
+func findShell(shell string) (string, error) {
+	path, err := exec.LookPath(shell)
+	var bare *fs.PathError
+	switch {
+	case err == nil:
+		return path, nil
+	case errors.Is(err, exec.ErrNotFound):
+		return "", fmt.Errorf("the shell %s is not in your PATH: no command can be started", shell)
+	case errors.As(err, &bare):
+		err = bare.Err
+	default:
+		err = errors.Unwrap(err)
+	}
+	return "", fmt.Errorf("the shell %s cannot be run (%w): no command can be started", shell, err)
 }
 
 // agents says which agents can be put behind the proxy.

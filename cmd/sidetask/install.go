@@ -186,11 +186,12 @@ func (c *installCommand) copyBinaries(dir string) (changed bool, err error) {
 		if name == "sidetask" {
 			from = self
 		}
-		one, err := copyProgram(from, filepath.Join(dir, name))
-		if errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(from); errors.Is(err, os.ErrNotExist) {
 			return false, fail("build both with `go install ./cmd/...`, or run scripts/install", "%s is not beside this program: %w", name, err)
-		} else if err != nil {
-			return false, err
+		}
+		one, err := copyProgram(from, filepath.Join(dir, name))
+		if err != nil {
+			return false, fail("see to it that you may write there, or name another folder with --bin", "%s cannot be put into %s: %w", name, dir, err)
 		}
 		c.p.say("%s %s", tilde(filepath.Join(dir, name)), map[bool]string{true: "is installed", false: "is up to date"}[one])
 		changed = changed || one

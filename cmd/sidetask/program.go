@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 )
@@ -15,6 +16,7 @@ type program struct {
 	stdout, stderr io.Writer
 
 	noAutostart bool
+	astray      sync.Once // tells of a runtime folder that is not the one asked for
 }
 
 // run is the whole program: it executes args and returns the exit status.

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"sidetask/rpc"
 )
@@ -176,8 +177,8 @@ func (p *program) startOf(f runFlags, args []string) (rpc.TaskStart, error) {
 	return start, nil
 }
 
-// folder makes dir absolute and looks that it is one, so that the error names
-// it. The daemon looks, too: only it knows whether it may go there.
+// folder makes dir absolute and looks that it is one to work in, so that the error
+// names it. The daemon looks, too: only it knows whether it may go there.
 func folder(dir string) (string, error) {
 	const next = "change to a folder that exists, or give one with -C"
 	abs, err := filepath.Abs(dir)
@@ -192,6 +193,9 @@ func folder(dir string) (string, error) {
 		return "", fail(next, "working directory: %w", err)
 	case !info.IsDir():
 		return "", fail(next, "working directory %s is not a directory", abs)
+	}
+	if err := unix.Access(abs, unix.X_OK); err != nil {
+		return "", fail(next, "working directory %s cannot be entered: %w", abs, err)
 	}
 	return abs, nil
 }

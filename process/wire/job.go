@@ -4,6 +4,9 @@ package wire
 // before: its keepers may still run.
 const Format = 2
 
+// FormatFlag, as the only argument of a keeper, has it print Format and end.
+const FormatFlag = "--format"
+
 // MaxJob bounds a job on the wire: the kernel takes no larger environment.
 const MaxJob = 16 << 20
 

@@ -34,6 +34,7 @@ type conn struct {
 	waiting      int                // calls beside which others may start
 	inputEnded   bool
 	stays        bool // lives on after its input ended: somebody may have something to tell it
+	watches      bool // see watch
 	ending       context.Context
 	asked        map[uint64]chan message
 	lastAsked    uint64

@@ -29,6 +29,7 @@ func taskWait(c *call, p rpc.TaskWait) (any, error) {
 	if err := c.waits(); err != nil {
 		return nil, err
 	}
+	c.conn.watch(p.As)
 	task, receipt, err := c.registry().Wait(c.ctx, by, id, ms)
 	c.report(receipt)
 	if err != nil {
@@ -78,6 +79,7 @@ func taskTail(c *call, p rpc.TaskTail) (any, error) {
 		if err := c.waits(); err != nil {
 			return nil, err
 		}
+		c.conn.watch(p.As)
 	}
 	got, err := c.registry().Tail(c.ctx, by, id, req)
 	if err != nil {

@@ -100,6 +100,7 @@ func taskStart(c *call, p rpc.TaskStart) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.conn.watch(p.As)
 	p.As = rpc.As{} // not for policies
 	args := struct {
 		rpc.TaskStart
@@ -212,6 +213,7 @@ func after(tasks []registry.Task, mark string) []registry.Task {
 }
 
 func taskGet(c *call, p rpc.TaskRef) (any, error) {
+	c.conn.watch(p.As)
 	by, id, err := c.task(p)
 	if err != nil {
 		return nil, err
