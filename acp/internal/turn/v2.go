@@ -68,9 +68,7 @@ func (m *Machine) stateUpdate(s State) {
 		return
 	}
 	m.busy = false
-	if m.state == idle {
-		m.v2.accepted = false
-	}
+	m.v2.accepted = false // what is at the agent unanswered is not accepted yet
 	switch {
 	case m.own != nil || len(m.open) > 0 || m.state == idle || m.ending():
 		m.next()
