@@ -188,7 +188,7 @@ func (w *world) fire(t Timer) {
 	if (t == Accepted || t == CancelLimit) && !w.running {
 		w.inTurn = false
 	}
-	if t == Quiet || t == Accepted {
+	if t == Quiet || t == Accepted || t == CancelLimit { // 2, 2 and 30 s: it would have begun
 		w.late = false
 	}
 	w.quiet = w.quiet || t == Quiet
