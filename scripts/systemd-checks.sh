@@ -242,7 +242,7 @@ check_drain() {
 }
 
 check_configuration() {
-  local out
+  local before out
   user mkdir -p "$home/.config/sidetask"
   user tee "$home/.config/sidetask/config.toml" > /dev/null <<< $'[commands]\npidsMax = 100'
   ctl reload $service
@@ -252,8 +252,11 @@ check_configuration() {
     want "pidsMax without its controller refuses a start" 'pidsMax \(controller pids\) cannot be enforced here' "$(st run -- true)"
     printf '%6s      NOTE  %s\n' '' "limits themselves are untested here: version 1 has the controllers (scripts/test-systemd-vm has them)"
   fi
-  ctl stop $service
   user tee "$home/.config/sidetask/config.toml" > /dev/null <<< 'nonsense = 1'
+  before=$(pid)
+  want "a broken configuration: install --systemd takes nothing from the daemon" 'config.toml:1:1' "$(st install --systemd)"
+  want "... which goes on" "^$before\$" "$(pid)"
+  ctl stop $service
   out=$(user sidetask run -- true 2>&1)
   want "a broken configuration at the start: the client says so (status 78)" '^78$' "$?"
   want "... with the place" 'config.toml:1:1' "$out"

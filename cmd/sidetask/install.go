@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sidetask/config"
+	"sidetask/paths"
 	"sidetask/systemd"
 )
 
@@ -148,6 +150,9 @@ func (c *installCommand) install(ctx context.Context) error {
 		if err := m.check(ctx); err != nil {
 			return err
 		}
+		if err := c.checkConfig(); err != nil {
+			return err
+		}
 	}
 	changed, err := c.copyBinaries(dir)
 	if err != nil {
@@ -169,6 +174,20 @@ func (c *installCommand) install(ctx context.Context) error {
 		c.p.say("%s is not in your PATH: add it in your shell's profile", tilde(dir))
 	}
 	return nil
+}
+
+// checkConfig refuses a file with which the service could not start: the daemon
+// that serves now would have gone for nothing.
+func (c *installCommand) checkConfig() error {
+	where, err := paths.Find()
+	if err != nil {
+		return err
+	}
+	_, _, err = config.Load(where.Config)
+	if bad := (config.Errors{}); errors.As(err, &bad) {
+		return badConfig(bad)
+	}
+	return err
 }
 
 // copyBinaries brings both programs to dir and says whether one changed.
