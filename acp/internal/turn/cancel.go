@@ -36,7 +36,7 @@ func (m *Machine) stop() {
 	if !m.gone {
 		m.do(Abort{})
 	}
-	if m.own == nil && len(m.open) == 0 && !m.v2.inTurn() {
+	if m.own == nil && len(m.open) == 0 && !m.v2.accepted {
 		m.relayHeld(true)
 		if m.state != idle {
 			m.setIdle()
@@ -53,7 +53,7 @@ func (m *Machine) stop() {
 
 // converge ends a cancelled turn when all is answered.
 func (m *Machine) converge() {
-	if m.state != cancelling || m.own != nil || len(m.open) > 0 || m.v2.inTurn() {
+	if m.state != cancelling || m.own != nil || len(m.open) > 0 || m.v2.accepted {
 		return
 	}
 	m.do(SetTimer{Timer: CancelLimit})

@@ -10,7 +10,7 @@ func (m *Machine) send(o own, s state) {
 		m.drains = 0
 	}
 	m.state, m.busy = s, false
-	m.v2.begin()
+	m.v2.accepted = false
 	m.do(Send{N: o.n, Notices: o.delivery.notices, Alone: m.held == 0})
 }
 

@@ -31,7 +31,7 @@ func (m *Machine) Occupied() bool {
 // accepting reports whether the turn of a prompt of ours goes on that the agent
 // has accepted (version 2).
 func (m *Machine) accepting() bool {
-	return m.own == nil && m.v2.inTurn() && (m.state == wake || m.state == drain)
+	return m.own == nil && m.v2.accepted && (m.state == wake || m.state == drain)
 }
 
 // passing takes a prompt of the editor that does not wait. What waits for a claim

@@ -7,11 +7,6 @@ type v2state struct {
 	accepted bool // a prompt was accepted and its turn has not ended
 }
 
-func (v *v2state) begin() { v.accepted = false }
-
-// inTurn reports whether an accepted prompt's turn goes on.
-func (v *v2state) inTurn() bool { return v.accepted }
-
 // accepted takes the answer to a prompt of the editor.
 func (m *Machine) accepted(r Result) {
 	switch {
@@ -21,7 +16,7 @@ func (m *Machine) accepted(r Result) {
 		m.do(SetTimer{Accepted, quietAfter})
 	case m.state == cancelling:
 		m.converge()
-	case m.state == user && len(m.open) == 0 && !m.v2.inTurn():
+	case m.state == user && len(m.open) == 0 && !m.v2.accepted:
 		m.flag = false // a bell from here on is not this turn's, though the agent may run by itself
 		m.rest()
 		m.next()
