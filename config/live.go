@@ -21,6 +21,7 @@ type Live struct {
 	log        *slog.Logger
 	newWatcher func() (*fsnotify.Watcher, error) // the boundary to the kernel
 	timing     timing
+	watching   chan struct{} // closed when Run has begun to watch
 
 	now atomic.Pointer[snapshot] // stored under mu only
 
@@ -77,7 +78,7 @@ func Open(path string, log *slog.Logger) (*Live, error) {
 		return nil, err
 	}
 	l := &Live{
-		path: path, log: log, newWatcher: newWatcher, timing: usual,
+		path: path, log: log, newWatcher: newWatcher, timing: usual, watching: make(chan struct{}),
 		turn: make(chan struct{}, 1), seen: c,
 		state: State{Path: path, Present: !c.absent, Watch: "off", Errors: []string{}, Changed: time.Now()},
 	}
@@ -88,6 +89,9 @@ func Open(path string, log *slog.Logger) (*Live, error) {
 
 // Current is the settings in force: immutable.
 func (l *Live) Current() *Settings { return l.now.Load().settings }
+
+// Watching is closed when [Live.Run] watches, or polls: from then on no save is missed.
+func (l *Live) Watching() <-chan struct{} { return l.watching }
 
 // Mount is the mount that serves a scope: the nearest table at or above it.
 // False where that table is disabled or there is none.

@@ -113,6 +113,9 @@ func (r *run) say(ctx context.Context) error {
 		return err
 	}
 	defer r.live.pass()
+	if r.said == "" {
+		defer close(r.live.watching)
+	}
 	r.said = r.mode
 	r.live.tell(func(s *State) { s.Watch = r.mode })
 	return nil

@@ -25,6 +25,11 @@ func (d *daemon) serve(ctx context.Context, socket *socket) (next *successor, er
 
 	running, stop := context.WithCancel(ctx)
 	var group sync.WaitGroup
+	group.Go(func() { d.watchConfig(running) })
+	select { // whoever is served relies on a save being seen
+	case <-d.live.Watching():
+	case <-running.Done():
+	}
 	accepted := make(chan error, 1)
 	group.Go(func() { accepted <- d.server.Serve(socket.listener()) })
 	guarding, unguard := context.WithCancel(running)
@@ -35,7 +40,6 @@ func (d *daemon) serve(ctx context.Context, socket *socket) (next *successor, er
 			group.Go(func() { _ = d.server.Serve(another) }) // ends when the server is closed
 		})
 	})
-	group.Go(func() { d.watchConfig(running) })
 	group.Go(func() { d.maintain(running) })
 	group.Go(func() { d.watchdog(running, socket) })
 	d.announce()

@@ -2,7 +2,6 @@ package process
 
 import (
 	"log/slog"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -274,9 +273,7 @@ func TestSocketSwept(t *testing.T) {
 	w := newWorld(t)
 	task := w.start("echo ready; sleep 1000")
 	w.until(task, "ready")
-	if err := os.RemoveAll(w.paths.Runtime); err != nil {
-		t.Fatal(err)
-	}
+	w.remove(w.paths.Runtime)
 	w.is(w.wait(w.start("exit 2")), registry.Completed, "exit code: 2")
 	if _, _, err := w.registry.Kill(w.context(), registry.AsOperator(), task.ID, nil); err != nil {
 		t.Fatal(err)

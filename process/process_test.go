@@ -190,9 +190,7 @@ func TestStateDeleted(t *testing.T) {
 	task := w.start("echo begin; while [ ! -e go ]; do sleep 0.01; done; seq 1 50000; exit 3", func(s *Spec) { s.Cwd = dir })
 	w.until(task, "begin")
 	for _, gone := range []string{w.paths.Tasks(), w.paths.Exits()} {
-		if err := os.RemoveAll(gone); err != nil {
-			t.Fatal(err)
-		}
+		w.remove(gone)
 	}
 	touch(t, dir, "go")
 	w.is(w.wait(task), registry.Completed, "exit code: 3")
@@ -206,9 +204,7 @@ func TestStateDeleted(t *testing.T) {
 func TestFoldersDeleted(t *testing.T) {
 	w := newWorld(t)
 	for _, gone := range []string{w.paths.Tasks(), w.paths.Exits(), w.paths.Control()} {
-		if err := os.RemoveAll(gone); err != nil {
-			t.Fatal(err)
-		}
+		w.remove(gone)
 	}
 	for range 2 {
 		w.is(w.wait(w.start("sleep 1000 >/dev/null 2>&1 & exit 3")), registry.Completed, "exit code: 3")
@@ -225,9 +221,7 @@ func TestLockDeleted(t *testing.T) {
 	if err := os.Remove(w.p.lockFile(ends.Row)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.RemoveAll(w.p.dir(stays.Row)); err != nil {
-		t.Fatal(err)
-	}
+	w.remove(w.p.dir(stays.Row))
 	w.restart()
 	touch(t, dir, "go")
 	w.is(w.wait(ends), registry.Completed, "exit code: 3")

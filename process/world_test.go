@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -63,6 +64,18 @@ type world struct {
 	wrap     func(registry.Store) registry.Store // nil: the store as it is
 	registry *registry.Registry
 	p        *Producer
+}
+
+// remove deletes a folder that keepers may be writing into, as `rm -r` given again would.
+func (w *world) remove(path string) {
+	w.Helper()
+	err := os.RemoveAll(path)
+	for errors.Is(err, syscall.ENOTEMPTY) {
+		err = os.RemoveAll(path)
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
 }
 
 func newWorld(t testing.TB) *world {
