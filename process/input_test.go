@@ -156,9 +156,11 @@ func TestTimeout(t *testing.T) {
 	proof := w.start("trap '' TERM; while :; do sleep 1000; done", limit)
 	code := w.start("trap 'exit 9' TERM; while :; do sleep 0.01; done", limit)
 	intime := w.start("sleep 1000 & exit 2", func(s *Spec) { s.TimeoutMs = &ample })
+	old := w.p.oldRecord
 	w.end()
-	w.awaitFile(w.exitFile(proof))
-	w.awaitFile(w.exitFile(code))
+	for _, task := range []registry.Task{proof, code} {
+		w.awaitFile(w.exitFile(task), old(task.Row)) // one that was ended before the daemon was is put away
+	}
 	w.begin()
 	w.is(w.wait(proof), registry.Killed, "timed out after 150 ms")
 	w.is(w.wait(code), registry.Killed, "timed out after 150 ms")

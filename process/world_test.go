@@ -308,13 +308,15 @@ func (w *world) exitFile(t registry.Task) string {
 	return filepath.Join(w.paths.Exits(), name(t.Row))
 }
 
-// awaitFile waits until a file is there. Only what is below the registry has no
-// event for it that a test could hear.
-func (w *world) awaitFile(path string) {
+// awaitFile waits until one of the files is there. Only what is below the registry
+// has no event for it that a test could hear.
+func (w *world) awaitFile(paths ...string) {
 	w.Helper()
-	eventually(w.TB, path+" is there", func() bool {
-		_, err := os.Stat(path)
-		return err == nil
+	eventually(w.TB, fmt.Sprintf("one of %q is there", paths), func() bool {
+		return slices.ContainsFunc(paths, func(path string) bool {
+			_, err := os.Stat(path)
+			return err == nil
+		})
 	})
 }
 
