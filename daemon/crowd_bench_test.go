@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"sidetask/paths"
 	"sidetask/rpc"
 	"sidetask/rpc/client"
 )
@@ -21,6 +22,7 @@ func BenchmarkCrowd(b *testing.B) {
 	for b.Loop() {
 		directStart, directKill := directCrowd(b, crowd)
 		w := newWorld(b)
+		w.runtimeInMemory(b)
 		w.configure("[limits]\nmaxConcurrentTasksPerOwner = 100000\n")
 		c := w.dial()
 		w.wait(c, w.start(c, "true").ID) // what is made once is made
@@ -97,6 +99,20 @@ func BenchmarkSilence(b *testing.B) {
 		b.ReportMetric(ownAfter-own+keepersAfter-keepers, "switches-of-daemon-and-1000-silent:in-10-s(goal≤20)")
 		b.ReportMetric(keepersAfter-keepers, "of-them-the-keepers':in-10-s(goal≤0)")
 		b.ReportMetric(0, "ns/op")
+	}
+}
+
+// runtimeInMemory puts the runtime folder where a session of systemd's has it: on a
+// tmpfs. On a disk the socket of each keeper would be an inode to look for room for.
+func (w *world) runtimeInMemory(b *testing.B) {
+	dir, err := os.MkdirTemp("/dev/shm", "st")
+	if err != nil {
+		return // no such tmpfs: where it was
+	}
+	b.Cleanup(func() { _ = os.RemoveAll(dir) })
+	b.Setenv("XDG_RUNTIME_DIR", dir)
+	if w.paths, err = paths.Find(); err != nil {
+		b.Fatal(err)
 	}
 }
 
