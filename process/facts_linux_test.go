@@ -74,6 +74,30 @@ func TestHungKeepers(t *testing.T) {
 	}
 }
 
+// TestKillWakesKeeper: a keeper that somebody stopped is woken to stop its command,
+// also by the daemon after the one that started it.
+func TestKillWakesKeeper(t *testing.T) {
+	w := newWorld(t)
+	for _, adopted := range []bool{false, true} {
+		task := w.start("sleep 1000")
+		if adopted {
+			w.restart()
+		}
+		keeper := w.keeperOf(task)
+		if err := syscall.Kill(keeper, syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the keeper is stopped", func() bool {
+			fields, err := statFields(keeper)
+			return err == nil && fields[0] == "T"
+		})
+		if _, _, err := w.registry.Kill(w.context(), registry.AsOperator(), task.ID, nil); err != nil {
+			t.Fatal(err)
+		}
+		w.is(w.wait(task), registry.Killed, "killed by the user")
+	}
+}
+
 // resumed lets the keeper of a task go on.
 func (w *world) resumed(t registry.Task) {
 	if k, ok := w.p.find(t.Row); ok {
