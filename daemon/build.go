@@ -58,7 +58,7 @@ func build(o Options, live *config.Live, log *logger) (d *daemon, err error) {
 		return d, err
 	}
 	d.wakeup = wakeup.New(d.registry, live)
-	model := tools.New(tools.Options{Registry: d.registry, Live: live, Commands: commands{d.process}, Log: log.Logger})
+	model := tools.New(tools.Options{Registry: d.registry, Live: live, Commands: commands{d.process}})
 	d.server = server.New(server.Engine{
 		Registry: d.registry, Wakeup: d.wakeup, Tools: model, Outside: d.outside, Live: live, Daemon: d,
 		Version: o.Version, Log: log.Logger,
@@ -122,7 +122,7 @@ func (d *daemon) openProducers() (err error) {
 func (d *daemon) commandSettings() process.Settings {
 	c := d.live.Current().Commands
 	return process.Settings{
-		Shell: c.Shell, OutputLimitBytes: c.OutputLimitBytes, SpoolBytes: c.SpoolBytes, KeepHeadBytes: c.KeepHeadBytes,
+		Shell: c.Shell, SpoolBytes: c.SpoolBytes, KeepHeadBytes: c.KeepHeadBytes,
 		StopGraceMs: c.StopGraceMs, CleanOutput: c.CleanOutput, TimeoutMs: c.TimeoutMs,
 	}
 }

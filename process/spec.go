@@ -12,13 +12,12 @@ import (
 
 // Settings are the table [commands] of the configuration, asked for at each use.
 type Settings struct {
-	Shell            string // a name to be found in the command's PATH, or a path
-	OutputLimitBytes int64
-	SpoolBytes       int64
-	KeepHeadBytes    int64
-	StopGraceMs      int64
-	CleanOutput      bool
-	TimeoutMs        int64 // 0 = none
+	Shell         string // a name to be found in the command's PATH, or a path
+	SpoolBytes    int64
+	KeepHeadBytes int64
+	StopGraceMs   int64
+	CleanOutput   bool
+	TimeoutMs     int64 // 0 = none
 }
 
 // Spec is a command to be started.

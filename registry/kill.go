@@ -57,7 +57,8 @@ func (r *Registry) killEndedLocked(rec *record, p Producer, agent bool) (bool, T
 	return true, snapshot, nil
 }
 
-// killedLocked ends what a kill holds while it asks.
+// killedLocked ends what a kill holds while it asks the producer: an agent's has
+// the notice claimed, the operator's is counted in byUser.
 func (r *Registry) killedLocked(rec *record, agent bool) {
 	if agent {
 		r.unclaimLocked(rec)
@@ -66,18 +67,18 @@ func (r *Registry) killedLocked(rec *record, agent bool) {
 	}
 }
 
-// lateKill is what a kill has done and the store refused so far. The work has
-// been asked to end, which nothing takes back (a full disk must not keep
-// anybody from killing what fills it): so the kill counts, and is recorded as
-// soon as the store writes again. Until then it holds what it held while it
-// asked.
+// lateKill is a kill that the producer has obeyed and the store has refused to
+// record (a full disk must not keep anybody from killing what fills it). Asking
+// cannot be taken back, so the kill counts: until a retry records it, an agent that
+// killed is not told of the end once more, and the end is "killed by the user"
+// where the operator asked first.
 type lateKill struct {
 	agent bool // its owner has been told
 	user  bool // the operator was the first to ask
 }
 
-// stopLocked records that the producer has been asked, and ends what the kill
-// holds. A settlement that came meanwhile stays as it is (T43).
+// stopLocked records that the producer has been asked, and then ends what the
+// kill holds (killedLocked). A settlement that came meanwhile stays as it is (T43).
 func (r *Registry) stopLocked(rec *record, agent bool) {
 	late, asked := rec.late, rec.late != lateKill{} || rec.Status != Running
 	err := r.recordStopLocked(rec, late.agent || agent, late.user || !agent && !asked)

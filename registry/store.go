@@ -62,17 +62,16 @@ type Cursors struct {
 	OpCursor int64
 }
 
-// Notice is the state of the one notice that a task's end may give.
+// Notice is the state of the one notice that a task's end may give; "" before the end.
 type Notice string
 
 // The states of a notice. Whether it is due is a question to the whole record:
 // terminal, owned, not reported, and waiting or parked.
 const (
-	NoNotice Notice = ""        // not ended
-	Waiting  Notice = "waiting" // rings its owner's host
-	Parked   Notice = "parked"  // waits, but rings nobody
-	Leased   Notice = "leased"  // a host holds it for a turn
-	Acked    Notice = "acked"   // the agent has it
+	Waiting Notice = "waiting" // rings its owner's host
+	Parked  Notice = "parked"  // waits, but rings nobody
+	Leased  Notice = "leased"  // a host holds it for a turn
+	Acked   Notice = "acked"   // the agent has it
 )
 
 // OwnerRecord is what is kept of an owner. An environment never is.

@@ -161,15 +161,6 @@ type PolicyPre struct {
 	Task      *Task           `json:"task,omitempty"`
 }
 
-// Decisions of policies.
-const (
-	DecisionAllow  = "allow"
-	DecisionDeny   = "deny"
-	DecisionValue  = "value"
-	DecisionAccept = "accept"
-	DecisionBlock  = "block"
-)
-
 // PolicyPreResult is its answer.
 type PolicyPreResult struct {
 	Decision string          `json:"decision"` // allow, deny, value

@@ -47,7 +47,7 @@ type report struct {
 // on its listener.
 func service() {
 	s, err := Take()
-	r := report{PID: os.Getpid(), Supervised: s.Supervised(), Watchdog: s.WatchdogInterval().Microseconds(), Listeners: map[string]int{}}
+	r := report{PID: os.Getpid(), Supervised: s.Supervised(), Watchdog: s.watchdogInterval().Microseconds(), Listeners: map[string]int{}}
 	if err != nil {
 		r.Error = err.Error()
 	}

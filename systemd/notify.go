@@ -40,14 +40,14 @@ func (s *Service) Stopping(status string) error {
 	return s.send(daemon.SdNotifyStopping, statusLine(status))
 }
 
-// Extend asks for that much more time for the start or stop that is going on,
+// extend asks for that much more time for the start or stop that is going on,
 // counted from now.
-func (s *Service) Extend(by time.Duration) error {
+func (s *Service) extend(by time.Duration) error {
 	return s.send("EXTEND_TIMEOUT_USEC=" + strconv.FormatInt(by.Microseconds(), 10))
 }
 
-// Alive feeds the watchdog once. See [Service.Watch].
-func (s *Service) Alive() error {
+// alive feeds the watchdog once. See [Service.Watch].
+func (s *Service) alive() error {
 	return s.send(daemon.SdNotifyWatchdog)
 }
 

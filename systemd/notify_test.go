@@ -82,8 +82,8 @@ func TestNotify(t *testing.T) {
 		{"a status of several lines is one", func() error { return s.Status("a\nREADY=1\x00b\xff") }, "STATUS=a READY=1 b\uFFFD"},
 		{"a long status", func() error { return s.Status(strings.Repeat("é", 300)) }, "STATUS=(é){126}…"},
 		{"stopping", func() error { return s.Stopping("3 tasks end") }, `STOPPING=1\nSTATUS=3 tasks end`},
-		{"extend", func() error { return s.Extend(1500 * time.Millisecond) }, `EXTEND_TIMEOUT_USEC=1500000`},
-		{"watchdog", s.Alive, `WATCHDOG=1`},
+		{"extend", func() error { return s.extend(1500 * time.Millisecond) }, `EXTEND_TIMEOUT_USEC=1500000`},
+		{"watchdog", s.alive, `WATCHDOG=1`},
 	} {
 		if err := c.send(); err != nil {
 			t.Errorf("%s: %v", c.name, err)

@@ -98,7 +98,7 @@ func TestWithoutManager(t *testing.T) {
 	}
 	checkChild(t, r)
 	var s *Service
-	if s.Supervised() || s.Journal() || s.Listeners("rpc") != nil || s.WatchdogInterval() != 0 {
+	if s.Supervised() || s.Journal() || s.Listeners("rpc") != nil || s.watchdogInterval() != 0 {
 		t.Error("the nil Service has something")
 	}
 	if err := s.Ready("up"); err != nil {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// WatchdogInterval is how long the manager waits for a sign of life before it
+// watchdogInterval is how long the manager waits for a sign of life before it
 // ends this service; 0 = it does not.
-func (s *Service) WatchdogInterval() time.Duration {
+func (s *Service) watchdogInterval() time.Duration {
 	if s == nil {
 		return 0
 	}
@@ -24,7 +24,7 @@ func (s *Service) WatchdogInterval() time.Duration {
 // healthy must honour its context, and must not be called again while it runs:
 // one that never returns is what a hang is.
 func (s *Service) Watch(ctx context.Context, log *slog.Logger, healthy func(context.Context) error) {
-	interval := s.WatchdogInterval()
+	interval := s.watchdogInterval()
 	if interval == 0 {
 		return
 	}
@@ -38,7 +38,7 @@ func (s *Service) Watch(ctx context.Context, log *slog.Logger, healthy func(cont
 			return
 		}
 		if err == nil {
-			err = s.Alive()
+			err = s.alive()
 		}
 		if err != nil {
 			log.Error("the watchdog was not fed", "err", err)
@@ -75,7 +75,7 @@ func (s *Service) Prolong(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for start := time.Now(); time.Since(start) < prolongMost; {
-		if err := errors.Join(s.Extend(prolongBy), s.Alive()); err != nil {
+		if err := errors.Join(s.extend(prolongBy), s.alive()); err != nil {
 			log.Warn("no more time could be asked for", "err", err)
 		}
 		select {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"time"
 
 	"sidetask/config"
@@ -46,12 +45,11 @@ type Command struct {
 	Key         string
 }
 
-// Options are what the tools need. All but Log are required.
+// Options are what the tools need, all of it.
 type Options struct {
 	Registry *registry.Registry
 	Live     *config.Live
 	Commands Commands
-	Log      *slog.Logger // nil = discard
 }
 
 // Tools runs calls. It is safe for concurrent use.
@@ -59,16 +57,12 @@ type Tools struct {
 	registry *registry.Registry
 	live     *config.Live
 	commands Commands
-	log      *slog.Logger
 	policies policies
 }
 
 // New makes the tools. Policies of the configuration are read at each call.
 func New(o Options) *Tools {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	return &Tools{registry: o.Registry, live: o.Live, commands: o.Commands, log: o.Log, policies: newPolicies()}
+	return &Tools{registry: o.Registry, live: o.Live, commands: o.Commands, policies: newPolicies()}
 }
 
 // Call is one call of a tool.

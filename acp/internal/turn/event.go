@@ -39,9 +39,9 @@ const (
 type Event interface{ event() }
 
 type (
-	// Ready: the editor knows the session, and has had 100 ms to set it up.
+	// Ready says that the editor knows the session, and has had 100 ms to set it up.
 	Ready struct{}
-	// Bell: notices wait in the inbox.
+	// Bell says that notices wait in the inbox.
 	Bell struct{}
 	// Prompt is the editor's session/prompt. Slash: it begins with a slash
 	// command of the agent, so that nothing may stand in front of it.
@@ -54,12 +54,12 @@ type (
 	Passing struct{ Ref Ref }
 	// Other is any other message of the editor for this session, but cancel and answers.
 	Other struct{ Ref Ref }
-	// Answered: the agent answered the editor's prompt.
+	// Answered says that the agent answered the editor's prompt.
 	Answered struct {
 		Ref    Ref
 		Result Result
 	}
-	// OwnAnswered: the agent answered our prompt of that number.
+	// OwnAnswered says that the agent answered our prompt of that number.
 	OwnAnswered struct {
 		N      int
 		Result Result
@@ -75,25 +75,25 @@ type (
 	Cancel struct{}
 	// CancelRequest is the editor's $/cancel_request of a request that [Machine.Holds].
 	CancelRequest struct{ Ref Ref }
-	// Activity is an update that shows the agent at work. Speech: a tool call or
+	// Activity is an update that shows the agent at work. Speech says that it is a tool call or
 	// a chunk of the agent's, which says that it has read its prompt.
 	Activity struct{ Speech bool }
-	// AgentIdle: the agent says that it is idle (threadStatus, _session/turn_ended).
+	// AgentIdle is the agent saying that it is idle (threadStatus, _session/turn_ended).
 	AgentIdle struct{}
 	// State is a state_update of version 2; Result is that of a turn that ended.
 	State struct {
 		Busy   bool
 		Result Result
 	}
-	// Permission: requests for permission are open, or none is any more.
+	// Permission says that requests for permission are open, or none is any more.
 	Permission struct{ Open bool }
-	// Fired: a timer that [SetTimer] asked for is over.
+	// Fired says that a timer that [SetTimer] asked for is over.
 	Fired struct{ Timer Timer }
-	// Gone: the session has ended for us: closed, or taken over by another proxy.
+	// Gone says that the session has ended for us: closed, or taken over by another proxy.
 	Gone struct{}
-	// AgentGone: the agent has ended, and all that it said was taken.
+	// AgentGone says that the agent has ended, and all that it said was taken.
 	AgentGone struct{}
-	// Back: a session that had gone is ours again.
+	// Back says that a session that had gone is ours again.
 	Back struct{}
 )
 
