@@ -87,29 +87,6 @@ func (p *proxy) agentAnswer(line []byte, e wire.Envelope) {
 	}
 }
 
-// maxAgain bounds the further answers to one prompt that wait behind the first.
-const maxAgain = 16
-
-// promptAnswer gives the machine the answer to a prompt of the editor, which
-// says when it goes on.
-func (p *proxy) promptAnswer(r *request, line []byte, e wire.Envelope) {
-	k := p.kept[r.ref]
-	switch {
-	case k == nil || k.answer != nil && len(k.again) >= maxAgain:
-		p.toEditor("", line) // it answered twice: as it would be without us
-		return
-	case k.answer != nil:
-		k.again = append(k.again, line)
-		p.trace.line(fromAgent, markHeld, line)
-		return
-	}
-	k.answer = line
-	result := p.pastResult(line, p.resultOf(line, e))
-	p.answeredTurn(r.session, result)
-	p.step(r.session, turn.Answered{Ref: r.ref, Result: result})
-	p.traceHeld(fromAgent, r.ref, line)
-}
-
 // resultOf says how a prompt ended.
 func (p *proxy) resultOf(line []byte, e wire.Envelope) turn.Result {
 	if !e.Error.Absent() {

@@ -120,7 +120,7 @@ func (p *proxy) clientRequest(line []byte, e wire.Envelope, method string) {
 			return
 		}
 		r.session = s
-		r.ref = p.keep(&keptLine{line: line, env: e, session: s, id: key})
+		r.ref = p.kept.put(&keptLine{line: line, env: e, session: s, id: key})
 		p.step(s, turn.Prompt{Ref: r.ref, Slash: slash(line, e)})
 		p.limitKept(r.ref)
 		p.traceHeld(fromEditor, r.ref, line)
@@ -156,7 +156,7 @@ func slash(line []byte, e wire.Envelope) bool {
 func (p *proxy) cancelRequest(line []byte, e wire.Envelope) {
 	if r := p.requests[cancelled(line, e)]; r != nil {
 		ref := max(r.ref, r.held)
-		if k := p.kept[ref]; k != nil && k.session.machine.Holds(ref) {
+		if k := p.kept.of(ref); k != nil && k.session.machine.Holds(ref) {
 			p.drop(fromEditor, line)
 			p.step(k.session, turn.CancelRequest{Ref: ref})
 			return

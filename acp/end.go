@@ -100,7 +100,7 @@ func (p *proxy) watchEditor() {
 // it said has been written. What waits here for a claim or behind a turn of ours
 // goes first; endAgent bounds that.
 func (p *proxy) closeAgentInput() {
-	if p.end.editorGone && p.agent.idle() && (p.keptBytes == 0 || p.agent.failed) {
+	if p.end.editorGone && p.agent.idle() && (p.kept.lines == 0 || p.agent.failed) {
 		p.closeInput()
 	}
 }
@@ -158,8 +158,8 @@ func (p *proxy) finishAgent() {
 	}
 	p.end.agentOver = true
 	p.agent.fail()
-	for _, ref := range slices.Sorted(maps.Keys(p.kept)) {
-		if k := p.kept[ref]; k != nil && k.answer != nil {
+	for _, k := range p.kept.answered() {
+		if k.answer != nil {
 			p.step(k.session, turn.AgentGone{})
 		}
 	}

@@ -82,7 +82,7 @@ func (p *proxy) answersUs(begins *wire.Skim) bool {
 // editorWaits reports whether a request of the editor is at the agent, unanswered.
 func (p *proxy) editorWaits() bool {
 	for _, r := range p.requests {
-		if k := p.kept[max(r.ref, r.held)]; k == nil || k.line == nil && k.answer == nil {
+		if k := p.kept.of(max(r.ref, r.held)); k == nil || !k.waits() {
 			return true
 		}
 	}
@@ -190,7 +190,7 @@ func (p *proxy) streamedRequest(s *streamed, line []byte, e wire.Envelope) {
 		p.answerError(id, -32603, fmt.Sprintf("sidetask: a prompt over %d MiB cannot wait for the end of a turn that a background task began; cancel it, or send this again later", wire.MaxLine>>20))
 		return
 	case method == methodPrompt && session != nil:
-		r.session, r.ref = session, p.keep(&keptLine{session: session, id: key})
+		r.session, r.ref = session, p.kept.put(&keptLine{session: session, id: key})
 	case method == methodNew, method == methodLoad, method == methodResume, method == methodFork:
 		p.logf("%s over %d MiB: no background tasks for this session", method, wire.MaxLine>>20)
 	}
@@ -216,13 +216,4 @@ func (p *proxy) countsWhole(s *session, line []byte, kind string, u wire.Span) b
 // isPast reports whether a line is the short form of one that the editor has.
 func (p *proxy) isPast(line []byte) bool {
 	return len(p.past) > 0 && len(line) > 0 && p.past[&line[0]]
-}
-
-// pastResult is how a turn has ended for us whose answer the editor has: nothing
-// can be put before that.
-func (p *proxy) pastResult(line []byte, r turn.Result) turn.Result {
-	if r == turn.EndTurn && p.version < 2 && p.isPast(line) {
-		return turn.Stopped
-	}
-	return r
 }

@@ -53,9 +53,7 @@ type proxy struct {
 	requests    map[string]*request  // the editor's open requests, by id
 	own         map[string]ownPrompt // our prompts at the agent, by id
 	asked       map[string]*asked    // the agent's open requests for permission, by id
-	kept        map[turn.Ref]*keptLine
-	lastRef     turn.Ref
-	keptBytes   int
+	kept        shelf
 	past        map[*byte]bool // short forms of answers that the editor has, by their first byte
 
 	// The daemon.
@@ -97,19 +95,6 @@ type asked struct {
 	denied  bool // answered by us: the editor's answer is dropped
 }
 
-// keptLine is a message of the editor, or the answer to one, that waits here.
-type keptLine struct {
-	line    []byte
-	env     wire.Envelope
-	session *session
-	mark    string   // for the trace, when it goes on
-	size    int      // of line
-	id      string   // key of the request
-	answer  []byte   // the agent's, held
-	again   [][]byte // more answers to it: they stay behind
-	tooMuch bool     // it is refused, for want of room
-}
-
 func newProxy(o Options) *proxy {
 	marks := "sidetask-gap-" + randomHex(16) + "-"
 	gaps := wire.NewGaps(marks)
@@ -119,7 +104,7 @@ func newProxy(o Options) *proxy {
 		marks: marks, gaps: gaps, editor: newOutlet(gaps), agent: newOutlet(gaps),
 		settings: DefaultSettings(), show: showAgent, version: 1,
 		sessions: map[string]*session{}, opening: map[*session]bool{}, requests: map[string]*request{},
-		own: map[string]ownPrompt{}, asked: map[string]*asked{}, kept: map[turn.Ref]*keptLine{}, past: map[*byte]bool{},
+		own: map[string]ownPrompt{}, asked: map[string]*asked{}, kept: newShelf(gaps), past: map[*byte]bool{},
 	}
 	if p.o.Scope == "" {
 		p.o.Scope = "/"
