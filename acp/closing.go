@@ -68,7 +68,7 @@ func (p *proxy) disposeOf(r *request) {
 	}
 	p.needDaemon()
 	as := rpc.As{Token: randomHex(16)}
-	register := rpc.OwnerRegister{Token: as.Token, Agent: p.agentName, Session: r.asked, Scope: p.o.Scope, Takeover: r.method == methodDelete}
+	register := rpc.OwnerRegister{Token: as.Token, Agent: p.who.agent, Session: r.asked, Scope: p.o.Scope, Takeover: r.method == methodDelete}
 	p.background.start(func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, disposeTime)
 		defer cancel()

@@ -114,7 +114,6 @@ func (p *proxy) configure(set rpc.ACPSettings) {
 		return
 	}
 	p.settings = set
-	p.decideShow()
 	for _, s := range p.allSessions() {
 		s.machine.Configure(p.machineSettings())
 	}

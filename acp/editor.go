@@ -105,7 +105,7 @@ func (p *proxy) clientRequest(line []byte, e wire.Envelope, method string) {
 	p.requests[key] = r
 	switch method {
 	case methodInitialize:
-		p.clientSays(line, e)
+		p.who.clientSays(line, e)
 		p.toAgent("", line)
 	case methodNew, methodLoad, methodResume, methodFork:
 		p.openSession(r, line, e)
@@ -201,7 +201,7 @@ func (p *proxy) turnOver(s *session, r turn.Result) {
 
 // answeredTurn notes that a prompt was answered. In version 2 its turn goes on then.
 func (p *proxy) answeredTurn(s *session, r turn.Result) {
-	if p.version < 2 || r == turn.Failed {
+	if p.who.version < 2 || r == turn.Failed {
 		p.turnOver(s, r)
 	}
 }

@@ -205,8 +205,8 @@ func (p *proxy) letAllGo() {
 // answerDead answers a request that no agent will.
 func (p *proxy) answerDead(id []byte) {
 	text := "the agent has ended"
-	if p.agentName != "" {
-		text = fmt.Sprintf("the agent %s has ended", p.agentName)
+	if p.who.agent != "" {
+		text = fmt.Sprintf("the agent %s has ended", p.who.agent)
 	}
 	text += " (" + p.life.status + ")"
 	if last := p.life.stderr.text(); last != "" {

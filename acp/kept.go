@@ -55,7 +55,7 @@ func (p *proxy) promptAnswer(r *request, line []byte, e wire.Envelope) {
 	p.kept.hold(k, line)
 	result := p.resultOf(line, e)
 	p.answeredTurn(r.session, result)
-	if result != turn.EndTurn || mayWait || p.version >= 2 {
+	if result != turn.EndTurn || mayWait || p.who.version >= 2 {
 		p.step(r.session, turn.Answered{Ref: r.ref, Result: result})
 		p.traceHeld(fromAgent, r.ref, line)
 		return

@@ -31,7 +31,7 @@ func (p *proxy) agentPiece(l wire.Line) {
 	s := &p.fromAgent.long
 	if !s.within {
 		*s = streamed{noise: !wire.Opens(l.Bytes)}
-		s.lost = !s.noise && len(p.own) > 0 && p.answersUs(p.fromAgent.beginning(l))
+		s.lost = !s.noise && p.answersUs(p.fromAgent.beginning(l))
 	}
 	s.add(l)
 	if s.noise {
@@ -71,12 +71,11 @@ func (p *proxy) answersUs(begins *wire.Skim) bool {
 	case !e.Method.Absent():
 		return false
 	case !e.ID.Absent():
-		_, ours := p.own[wire.Key(e.ID.Of(line))]
-		return ours
+		return p.ours.asked(wire.Key(e.ID.Of(line)))
 	case within != "result" && within != "error" && e.Result.Absent() && e.Error.Absent():
 		return false
 	}
-	return !p.editorWaits()
+	return len(p.ours.open) > 0 && !p.editorWaits()
 }
 
 // editorWaits reports whether a request of the editor is at the agent, unanswered.

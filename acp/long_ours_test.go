@@ -64,20 +64,20 @@ func TestLongAnswerIsNotTakenForOurs(t *testing.T) {
 		pieces []string
 		ours   bool
 	}{
-		{"ours", true, []string{`{"id":"own","result":{"text":"`, text, `"}}` + "\n"}, true},
-		{"ours, all at hand", true, []string{`{"result":{},"id":"own"}` + "\n"}, true},
-		{"ours, its id last", false, []string{`{"result":{"text":"`, text, `"},"id":"own"}` + "\n"}, true},
-		{"an error of ours, its id last", false, []string{`{"error":{"message":"`, text, `"},"id":"own"}` + "\n"}, true},
-		{"ours, torn", true, []string{`{"id":"own","result":{"text":"`, text}, true},
+		{"ours", true, []string{`{"id":"own1","result":{"text":"`, text, `"}}` + "\n"}, true},
+		{"ours, all at hand", true, []string{`{"result":{},"id":"own1"}` + "\n"}, true},
+		{"ours, its id last", false, []string{`{"result":{"text":"`, text, `"},"id":"own1"}` + "\n"}, true},
+		{"an error of ours, its id last", false, []string{`{"error":{"message":"`, text, `"},"id":"own1"}` + "\n"}, true},
+		{"ours, torn", true, []string{`{"id":"own1","result":{"text":"`, text}, true},
 		{"the editor's", true, []string{`{"id":5,"result":{"text":"`, text, `"}}` + "\n"}, false},
 		{"the editor's, its id last", true, []string{`{"result":{"text":"`, text, `"},"id":5}` + "\n"}, false},
-		{"a request with an id like ours", false, []string{`{"id":"own","method":"x","params":{"text":"`, text, `"}}` + "\n"}, false},
+		{"a request with an id like ours", false, []string{`{"id":"own1","method":"x","params":{"text":"`, text, `"}}` + "\n"}, false},
 		{"a notification", false, []string{`{"method":"x","params":{"text":"`, text, `"}}` + "\n"}, false},
 		{"a notification, its method last", false, []string{`{"params":{"text":"`, text, `"},"method":"x"}` + "\n"}, false},
 	} {
 		p := newProxy(Options{})
-		p.fromAgent, p.prefix = &inlet{}, "own"
-		p.own[`"own"`] = ownPrompt{session: &session{machine: turn.New(turn.Settings{})}}
+		p.fromAgent, p.ours.prefix = &inlet{}, "own"
+		p.ours.ask(ownPrompt{session: &session{machine: turn.New(turn.Settings{})}})
 		if c.open {
 			p.requests["5"] = &request{id: []byte("5"), method: "x"}
 		}
@@ -94,7 +94,7 @@ func TestLongAnswerIsNotTakenForOurs(t *testing.T) {
 		if got := queued(p.editor); got != want {
 			t.Errorf("%s: the editor got %.100q, want %.100q", c.name, got, want)
 		}
-		if n := len(p.own); n != 0 && c.ours && c.name != "ours, torn" {
+		if n := len(p.ours.open); n != 0 && c.ours && c.name != "ours, torn" {
 			t.Errorf("%s: our prompt is not answered", c.name)
 		}
 	}

@@ -87,7 +87,7 @@ func (p *proxy) entry(line []byte, e wire.Envelope, token string) (edits []wire.
 func (p *proxy) entryBytes(name, token string) []byte {
 	var b bytes.Buffer
 	b.WriteByte('{')
-	if p.version >= 2 {
+	if p.who.version >= 2 {
 		b.WriteString(`"type":"stdio",`)
 	}
 	b.WriteString(`"name":`)

@@ -80,7 +80,7 @@ func (p *proxy) allSessions() []*session {
 // registerOf is how a session's owner is registered: by its session once it was
 // bound, for then it is resumed.
 func (p *proxy) registerOf(s *session) rpc.OwnerRegister {
-	r := rpc.OwnerRegister{Token: s.token, Agent: p.agentName, Scope: p.o.Scope, Cwd: s.cwd, Env: environment(p.o.Env)}
+	r := rpc.OwnerRegister{Token: s.token, Agent: p.who.agent, Scope: p.o.Scope, Cwd: s.cwd, Env: environment(p.o.Env)}
 	if s.everBound {
 		r.Session = s.id
 		r.Leases = append(s.machine.Leases(), slices.Collect(maps.Keys(s.unsettled))...)
@@ -127,7 +127,7 @@ func (p *proxy) sync(s *session) {
 		}})
 	case !s.bound && s.named && (s.into == nil || s.into.bound || s.into.lost):
 		s.waiting = true
-		params := rpc.OwnerBind{Token: s.token, Session: s.id, Agent: p.agentName, Fresh: s.fresh, Takeover: !s.fresh}
+		params := rpc.OwnerBind{Token: s.token, Session: s.id, Agent: p.who.agent, Fresh: s.fresh, Takeover: !s.fresh}
 		var got rpc.OwnerBound
 		p.call(s.self(), &call{method: rpc.MethodOwnerBind, params: params, result: &got, then: func(err error) {
 			if number == p.link.number {

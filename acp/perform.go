@@ -74,8 +74,7 @@ func (p *proxy) sendPrompt(s *session, a turn.Send) {
 	if a.Alone {
 		p.echo(s, a.Notices)
 	}
-	id := p.nextID()
-	p.own[id] = ownPrompt{session: s, n: a.N}
+	id := p.ours.ask(ownPrompt{session: s, n: a.N})
 	var line bytes.Buffer
 	line.WriteString(`{"jsonrpc":"2.0","id":` + id + `,"method":"session/prompt","params":{"sessionId":`)
 	line.Write(wire.Quote(s.id))
@@ -116,7 +115,7 @@ func (p *proxy) refuse(ref turn.Ref) {
 	r := p.requests[k.id]
 	waited := r != nil && r.held == ref
 	body := `"result":{"stopReason":"cancelled"}`
-	if p.version >= 2 || waited {
+	if p.who.version >= 2 || waited {
 		body = `"error":{"code":-32800,"message":"Request cancelled"}`
 	}
 	if k.tooMuch {

@@ -25,34 +25,27 @@ type proxy struct {
 	settings rpc.ACPSettings
 	inbox    chan func()
 	ended    chan struct{} // closed when the loop has ended: post gives up then
-	prefix   string        // of our own request ids
-	lastID   int
 	trace    *tracer
 	stderr   *noise
 
 	// The two sides, and what they say of themselves.
-	marks                 string // begins the marks of long lines
-	gaps                  *wire.Gaps
+	gaps                  *wire.Gaps // of long lines
 	editor, agent         *outlet
 	fromEditor, fromAgent *inlet
 	reads                 int // of both
 	heard                 int // requests that the editor has made
 	holdAgent             int // responses that wait for a bind: nothing is read from the agent meanwhile
-	version               int
-	clientName, agentName string
-	agentVersion          string
-	noticesShown          bool   // the editor has clientCapabilities.session.notices
-	show                  string // what the editor is shown of a wake: never auto
+	who                   who
 	forms                 forms
 	cardless              bool // a call has waited for its card in vain: an agent that has shown none shows none
 
 	// What is open between them.
 	sessions    map[string]*session
 	lastSession int
-	opening     map[*session]bool    // their request is not answered yet, or a later load not bound
-	requests    map[string]*request  // the editor's open requests, by id
-	own         map[string]ownPrompt // our prompts at the agent, by id
-	asked       map[string]*asked    // the agent's open requests for permission, by id
+	opening     map[*session]bool   // their request is not answered yet, or a later load not bound
+	requests    map[string]*request // the editor's open requests, by id
+	ours        ours
+	asked       map[string]*asked // the agent's open requests for permission, by id
 	kept        shelf
 	past        map[*byte]bool // short forms of answers that the editor has, by their first byte
 
@@ -82,12 +75,6 @@ type request struct {
 	loads   *session // while the agent is at a load or resume
 }
 
-// ownPrompt is a prompt of ours at the agent.
-type ownPrompt struct {
-	session *session
-	n       int
-}
-
 // asked is an open request for permission.
 type asked struct {
 	id      []byte
@@ -96,15 +83,14 @@ type asked struct {
 }
 
 func newProxy(o Options) *proxy {
-	marks := "sidetask-gap-" + randomHex(16) + "-"
-	gaps := wire.NewGaps(marks)
+	gaps := wire.NewGaps("sidetask-gap-" + randomHex(16) + "-")
 	p := &proxy{
-		o: o, prefix: "sidetask-" + randomHex(4) + "-",
+		o:     o,
 		inbox: make(chan func()), ended: make(chan struct{}),
-		marks: marks, gaps: gaps, editor: newOutlet(gaps), agent: newOutlet(gaps),
-		settings: DefaultSettings(), show: showAgent, version: 1,
+		gaps: gaps, editor: newOutlet(gaps), agent: newOutlet(gaps),
+		settings: DefaultSettings(), who: who{version: 1, agent: baseName(o.Agent)},
 		sessions: map[string]*session{}, opening: map[*session]bool{}, requests: map[string]*request{},
-		own: map[string]ownPrompt{}, asked: map[string]*asked{}, kept: newShelf(gaps), past: map[*byte]bool{},
+		ours: newOurs(), asked: map[string]*asked{}, kept: newShelf(gaps), past: map[*byte]bool{},
 	}
 	if p.o.Scope == "" {
 		p.o.Scope = "/"
@@ -112,7 +98,6 @@ func newProxy(o Options) *proxy {
 	p.trace = newTracer(o.Trace, gaps, func(err error) {
 		p.logf("the trace ends here, the chat goes on: %v", err)
 	})
-	p.agentName = baseName(o.Agent)
 	return p
 }
 

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"sidetask/acp/internal/wire"
 )
 
 // lastCalls is how long calls to the daemon that are under way at the end may
@@ -68,7 +66,7 @@ func run(ctx context.Context, signals <-chan os.Signal, o Options, stderr *noise
 // start begins the readers and writers. The result ends them, and waits.
 func (p *proxy) start() (finish func()) {
 	p.fromEditor = newInlet()
-	go p.fromEditor.readAll(wire.NewReader(p.o.In, p.marks, 'e'), p.ended) // ends with the editor's stream: a read of it cannot be ended
+	go p.fromEditor.readAll(p.gaps.Reader(p.o.In, 'e'), p.ended) // ends with the editor's stream: a read of it cannot be ended
 	var writer, agent sync.WaitGroup
 	writer.Go(func() { p.editor.writeAll(p.o.Out, p.ended) })
 	c := p.life
@@ -81,7 +79,7 @@ func (p *proxy) start() (finish func()) {
 	default:
 		p.fromAgent = newInlet()
 		stdout := newLastReader(c.stdout)
-		agent.Go(func() { p.fromAgent.readAll(wire.NewReader(stdout, p.marks, 'a'), p.ended) })
+		agent.Go(func() { p.fromAgent.readAll(p.gaps.Reader(stdout, 'a'), p.ended) })
 		p.lookSoon()
 		agent.Go(func() { p.agent.writeAll(c.stdin, p.ended) })
 		agent.Go(func() {
