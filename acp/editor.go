@@ -2,7 +2,6 @@ package acp
 
 import (
 	"bytes"
-	"maps"
 	"strings"
 
 	"sidetask/acp/internal/turn"
@@ -136,7 +135,7 @@ func (p *proxy) clientRequest(line []byte, e wire.Envelope, method string) {
 
 // sessionOf finds the session that params.sessionId names.
 func (p *proxy) sessionOf(line []byte, e wire.Envelope) *session {
-	return p.sessions[string(wire.Plain(e.Session.Of(line)))]
+	return p.sessions.of(string(wire.Plain(e.Session.Of(line))))
 }
 
 // slash reports whether a prompt begins with a slash command of the agent.
@@ -178,9 +177,7 @@ func cancelled(line []byte, e wire.Envelope) string {
 // clientAnswer takes the editor's answer to a request of the agent.
 func (p *proxy) clientAnswer(line []byte, e wire.Envelope) {
 	if !e.ID.Absent() {
-		key := wire.Key(e.ID.Of(line))
-		if a := p.asked[key]; a != nil {
-			delete(p.asked, key)
+		if a := p.asked.answered(wire.Key(e.ID.Of(line))); a != nil {
 			if a.denied {
 				p.drop(fromEditor, line)
 				return
@@ -195,7 +192,7 @@ func (p *proxy) clientAnswer(line []byte, e wire.Envelope) {
 // agent that was cancelled waits for no permission any more, and codex leaves
 // its cards in progress.
 func (p *proxy) turnOver(s *session, r turn.Result) {
-	maps.DeleteFunc(p.asked, func(_ string, a *asked) bool { return a.session == s && !a.denied })
+	p.asked.turnOver(s)
 	p.closeCards(s, r)
 }
 

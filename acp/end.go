@@ -51,7 +51,7 @@ func (p *proxy) editorClosed() {
 	p.end.editorGone, p.end.mayGo = true, true
 	p.fromEditor.eof = true
 	p.watchEditor()
-	for _, s := range p.allSessions() {
+	for _, s := range p.sessions.all() {
 		s.machine.Configure(p.machineSettings())
 		p.retire(s)
 	}
@@ -163,7 +163,7 @@ func (p *proxy) finishAgent() {
 			p.step(k.session, turn.AgentGone{})
 		}
 	}
-	for _, s := range p.allSessions() {
+	for _, s := range p.sessions.all() {
 		p.step(s, turn.AgentGone{})
 	}
 	for _, r := range slices.SortedFunc(maps.Values(p.requests), func(a, b *request) int { return a.number - b.number }) {
@@ -197,7 +197,7 @@ func (p *proxy) endTree() {
 
 // letAllGo sends the held answers of session requests.
 func (p *proxy) letAllGo() {
-	for _, s := range p.allSessions() {
+	for _, s := range p.sessions.all() {
 		p.letGo(s)
 	}
 }

@@ -131,7 +131,7 @@ func (p *proxy) refuse(ref turn.Ref) {
 	p.forget(k)
 	if waited {
 		delete(p.requests, k.id)
-		if p.opening[r.session] {
+		if p.sessions.opening[r.session] {
 			p.notOpened(r.session, r.asked)
 		}
 	}
@@ -148,9 +148,7 @@ func (p *proxy) forget(k *keptLine) (answers [][]byte) {
 // abort ends the waits of a session's owner, past whatever else is being asked.
 func (p *proxy) abort(s *session) {
 	if s.bound {
-		p.background.start(func(ctx context.Context) {
-			ctx, cancel := context.WithTimeout(ctx, callTime)
-			defer cancel()
+		p.background.within(callTime, func(ctx context.Context) {
 			_ = p.daemon.Call(ctx, rpc.MethodOwnerAbort, rpc.As{Token: s.token}, &rpc.Empty{})
 		})
 	}

@@ -36,31 +36,25 @@ type proxy struct {
 	heard                 int // requests that the editor has made
 	holdAgent             int // responses that wait for a bind: nothing is read from the agent meanwhile
 	who                   who
-	forms                 forms
-	cardless              bool // a call has waited for its card in vain: an agent that has shown none shows none
 
 	// What is open between them.
-	sessions    map[string]*session
-	lastSession int
-	opening     map[*session]bool   // their request is not answered yet, or a later load not bound
-	requests    map[string]*request // the editor's open requests, by id
-	ours        ours
-	asked       map[string]*asked // the agent's open requests for permission, by id
-	kept        shelf
-	past        map[*byte]bool // short forms of answers that the editor has, by their first byte
+	sessions *roster
+	requests map[string]*request // the editor's open requests, by id
+	ours     ours
+	asked    permits
+	kept     shelf
+	past     map[*byte]bool // short forms of answers that the editor has, by their first byte
 
 	// The daemon.
 	daemon     Daemon
 	link       link
-	resolves   []*resolve
+	resolver   resolver
 	saying     saying
 	background group
 
-	life      *child // nil in a chain
-	chain     *chain // nil but in a chain
-	end       ending
-	signals   <-chan os.Signal
-	signalled bool // one of them has come
+	life  *child // nil in a chain
+	chain *chain // nil but in a chain
+	end   ending
 }
 
 // request is an open request of the editor.
@@ -75,13 +69,6 @@ type request struct {
 	loads   *session // while the agent is at a load or resume
 }
 
-// asked is an open request for permission.
-type asked struct {
-	id      []byte
-	session *session
-	denied  bool // answered by us: the editor's answer is dropped
-}
-
 func newProxy(o Options) *proxy {
 	gaps := wire.NewGaps("sidetask-gap-" + randomHex(16) + "-")
 	p := &proxy{
@@ -89,9 +76,10 @@ func newProxy(o Options) *proxy {
 		inbox: make(chan func()), ended: make(chan struct{}),
 		gaps: gaps, editor: newOutlet(gaps), agent: newOutlet(gaps),
 		settings: DefaultSettings(), who: who{version: 1, agent: baseName(o.Agent)},
-		sessions: map[string]*session{}, opening: map[*session]bool{}, requests: map[string]*request{},
-		ours: newOurs(), asked: map[string]*asked{}, kept: newShelf(gaps), past: map[*byte]bool{},
+		sessions: newRoster(), requests: map[string]*request{}, ours: newOurs(), asked: permits{},
+		kept: newShelf(gaps), past: map[*byte]bool{},
 	}
+	p.resolver.sessions = p.sessions
 	if p.o.Scope == "" {
 		p.o.Scope = "/"
 	}
@@ -177,8 +165,8 @@ func (p *proxy) drop(dir string, line []byte) {
 
 // loop runs until both sides have come to their end. It is the only goroutine
 // that touches p.
-func (p *proxy) loop(ctx context.Context) {
-	done := ctx.Done()
+func (p *proxy) loop(ctx context.Context, signals <-chan os.Signal) {
+	done, signalled := ctx.Done(), false
 	for !p.over() {
 		select {
 		case f := <-p.inbox:
@@ -205,11 +193,11 @@ func (p *proxy) loop(ctx context.Context) {
 		case <-done:
 			done = nil
 			p.told()
-		case <-p.signals:
-			if p.signalled {
+		case <-signals:
+			if signalled {
 				p.told()
 			}
-			p.signalled = true // the first one has ended ctx
+			signalled = true // the first one has ended ctx
 		}
 		p.resumeEditor()
 		p.resumeAgent()

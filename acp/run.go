@@ -41,13 +41,12 @@ func Run(ctx context.Context, o Options) (exit int, err error) {
 // run is [Run] with an agent that has been started, or none under a conductor.
 func run(ctx context.Context, signals <-chan os.Signal, o Options, stderr *noise, agent *child) (exit int) {
 	p := newProxy(o)
-	p.signals = signals
 	p.stderr = stderr
 	p.life = agent
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	p.background.ctx = life
 	finish := p.start()
-	p.loop(ctx)
+	p.loop(ctx, signals)
 	close(p.ended)
 	timer := time.AfterFunc(lastCalls, end)
 	p.background.work.Wait()

@@ -29,9 +29,7 @@ func (p *proxy) sayOnce(s *session) {
 		return
 	}
 	p.saying.begun = true
-	p.background.start(func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, callTime)
-		defer cancel()
+	p.background.within(callTime, func(ctx context.Context) {
 		var got rpc.MountListResult
 		err := p.daemon.Call(ctx, rpc.MethodMountList, rpc.Empty{}, &got)
 		p.post(func() { p.say(s, err != nil || served(p.o.Scope, got.Mounts)) })
