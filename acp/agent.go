@@ -2,7 +2,6 @@ package acp
 
 import (
 	"bytes"
-	"strings"
 
 	"sidetask/acp/internal/turn"
 	"sidetask/acp/internal/wire"
@@ -56,10 +55,9 @@ func (p *proxy) agentAnswer(line []byte, e wire.Envelope) {
 		return
 	}
 	key := wire.Key(e.ID.Of(line))
-	if strings.HasPrefix(key, `"`+p.prefix) {
+	if p.ours.asked(key) {
 		p.drop(fromAgent, line)
-		if own, ok := p.own[key]; ok {
-			delete(p.own, key)
+		if own, ok := p.ours.answered(key); ok {
 			r := p.resultOf(line, e)
 			p.answeredTurn(own.session, r)
 			p.step(own.session, turn.OwnAnswered{N: own.n, Result: r})
@@ -74,7 +72,7 @@ func (p *proxy) agentAnswer(line []byte, e wire.Envelope) {
 	switch {
 	case r.method == methodInitialize:
 		delete(p.requests, key)
-		p.agentSays(line, e)
+		p.who.agentSays(line, e)
 		p.toEditor("", line)
 	case r.session == nil && !r.ends():
 		delete(p.requests, key)
@@ -87,35 +85,12 @@ func (p *proxy) agentAnswer(line []byte, e wire.Envelope) {
 	}
 }
 
-// maxAgain bounds the further answers to one prompt that wait behind the first.
-const maxAgain = 16
-
-// promptAnswer gives the machine the answer to a prompt of the editor, which
-// says when it goes on.
-func (p *proxy) promptAnswer(r *request, line []byte, e wire.Envelope) {
-	k := p.kept[r.ref]
-	switch {
-	case k == nil || k.answer != nil && len(k.again) >= maxAgain:
-		p.toEditor("", line) // it answered twice: as it would be without us
-		return
-	case k.answer != nil:
-		k.again = append(k.again, line)
-		p.trace.line(fromAgent, markHeld, line)
-		return
-	}
-	k.answer = line
-	result := p.pastResult(line, p.resultOf(line, e))
-	p.answeredTurn(r.session, result)
-	p.step(r.session, turn.Answered{Ref: r.ref, Result: result})
-	p.traceHeld(fromAgent, r.ref, line)
-}
-
 // resultOf says how a prompt ended.
 func (p *proxy) resultOf(line []byte, e wire.Envelope) turn.Result {
 	if !e.Error.Absent() {
 		return turn.Failed
 	}
-	if p.version >= 2 {
+	if p.who.version >= 2 {
 		return turn.EndTurn
 	}
 	return stopResult(wire.Text(line, e.Result, "stopReason"))
@@ -162,7 +137,7 @@ func (p *proxy) update(line []byte, e wire.Envelope) {
 		p.active(s, turn.Activity{})
 	case "state_update":
 		busy, result := wire.Text(line, u, "state") != "idle", idleResult(wire.Text(line, u, "stopReason"))
-		if !busy && p.version >= 2 {
+		if !busy && p.who.version >= 2 {
 			p.turnOver(s, result)
 		}
 		p.step(s, turn.State{Busy: busy, Result: result})

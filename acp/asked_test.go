@@ -28,7 +28,7 @@ func TestAskedIsForgotten(t *testing.T) {
 	} {
 		p := newProxy(Options{})
 		s := &session{id: "s", machine: turn.New(turn.Settings{})}
-		p.sessions["s"] = s
+		p.sessions.put(s)
 		for id := range 3 {
 			line := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"session/request_permission","params":{"sessionId":"s"}}`+"\n", id)
 			e, _ := wire.Scan(line)

@@ -107,7 +107,7 @@ func (p *proxy) card(s *session, line []byte, call wire.Span, asking bool) []byt
 		if tool == "" {
 			return line
 		}
-		p.forms[f] = true
+		p.resolver.forms[f] = true
 		c = &card{id: id, tool: tool, over: s.loading > 0} // a replay shows old ones
 		s.cards.add(c)
 	}
@@ -122,7 +122,7 @@ func (p *proxy) card(s *session, line []byte, call wire.Span, asking bool) []byt
 		c.end()
 	}
 	if s.loading == 0 {
-		p.cardShown(s, c)
+		p.resolver.shown(s, c)
 	}
 	if c.title == nil {
 		return line

@@ -19,14 +19,12 @@ const (
 // tokens of later loads of it that no daemon has bound yet. One whose load is not
 // answered may open it anew.
 func (p *proxy) endSession(s *session) {
-	if p.sessions[s.id] == s {
-		delete(p.sessions, s.id)
-	}
+	p.sessions.remove(s.id, s)
 	p.gone(s)
 	p.dispose(s, reasonClosed)
-	for next := range p.opening {
-		if next.into == s && next.named {
-			delete(p.opening, next)
+	for _, next := range p.sessions.next(s) {
+		if next.named {
+			p.sessions.opened(next)
 			p.letGo(next)
 			p.dispose(next, reasonClosed)
 		}
@@ -39,7 +37,7 @@ func (p *proxy) endSession(s *session) {
 func (p *proxy) gone(s *session) {
 	p.step(s, turn.Gone{})
 	p.setTimer(s, turn.Unanswered, 0)
-	p.noneAsked(s)
+	p.asked.none(s)
 }
 
 // dispose ends a session's owner.
@@ -49,9 +47,7 @@ func (p *proxy) dispose(s *session, reason string) {
 	if !registered || p.daemon == nil {
 		return
 	}
-	p.background.start(func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, disposeTime)
-		defer cancel()
+	p.background.within(disposeTime, func(ctx context.Context) {
 		_ = p.daemon.Call(ctx, rpc.MethodOwnerDispose, rpc.OwnerDispose{As: rpc.As{Token: s.token}, Reason: reason}, &rpc.OwnerDisposed{})
 	})
 }
@@ -68,10 +64,8 @@ func (p *proxy) disposeOf(r *request) {
 	}
 	p.needDaemon()
 	as := rpc.As{Token: randomHex(16)}
-	register := rpc.OwnerRegister{Token: as.Token, Agent: p.agentName, Session: r.asked, Scope: p.o.Scope, Takeover: r.method == methodDelete}
-	p.background.start(func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, disposeTime)
-		defer cancel()
+	register := rpc.OwnerRegister{Token: as.Token, Agent: p.who.agent, Session: r.asked, Scope: p.o.Scope, Takeover: r.method == methodDelete}
+	p.background.within(disposeTime, func(ctx context.Context) {
 		if err := p.daemon.Call(ctx, rpc.MethodOwnerRegister, register, &rpc.OwnerRegistered{}); err == nil {
 			_ = p.daemon.Call(ctx, rpc.MethodOwnerDispose, rpc.OwnerDispose{As: as, Reason: reasonClosed}, &rpc.OwnerDisposed{})
 		}

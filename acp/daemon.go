@@ -22,8 +22,23 @@ type link struct {
 	why     string // what was said of that
 	number  int    // of the connection
 	peer    rpc.Peer
-	pending map[string]bool // bells of handles not known yet
+	rang    map[string]bool // bells of handles not known yet
 	rereads int             // of the settings: only what the last one finds counts
+}
+
+// ring remembers a bell.
+func (l *link) ring(owner string) {
+	if l.rang == nil || len(l.rang) > maxOpen {
+		l.rang = map[string]bool{}
+	}
+	l.rang[owner] = true
+}
+
+// takeBell forgets a bell, and says whether there was one.
+func (l *link) takeBell(owner string) bool {
+	rang := l.rang[owner]
+	delete(l.rang, owner)
+	return rang
 }
 
 // call is one call to the daemon for a session. They go out one after another.
@@ -43,6 +58,15 @@ type group struct {
 
 func (g *group) start(f func(context.Context)) { g.work.Go(func() { f(g.ctx) }) }
 
+// within is start for what may take so long.
+func (g *group) within(d time.Duration, f func(context.Context)) {
+	g.start(func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, d)
+		defer cancel()
+		f(ctx)
+	})
+}
+
 // answered reports whether the daemon has answered, be it with an error.
 func answered(err error) bool {
 	var e *rpc.Error
@@ -59,9 +83,7 @@ func (p *proxy) needDaemon() {
 		return
 	}
 	p.link.awaited = true
-	p.background.start(func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, callTime)
-		defer cancel()
+	p.background.within(callTime, func(ctx context.Context) {
 		err := p.daemon.Await(ctx)
 		p.post(func() {
 			p.link.awaited = false
@@ -114,8 +136,7 @@ func (p *proxy) configure(set rpc.ACPSettings) {
 		return
 	}
 	p.settings = set
-	p.decideShow()
-	for _, s := range p.allSessions() {
+	for _, s := range p.sessions.all() {
 		s.machine.Configure(p.machineSettings())
 	}
 }
@@ -124,7 +145,7 @@ func (p *proxy) configure(set rpc.ACPSettings) {
 func (p *proxy) reread() {
 	p.link.rereads++
 	number := p.link.rereads
-	p.background.start(func(ctx context.Context) {
+	p.background.within(callTime, func(ctx context.Context) {
 		set, ok := p.readSettings(ctx)
 		if !ok {
 			return // those in force stay; a new connection says them again
@@ -134,7 +155,7 @@ func (p *proxy) reread() {
 				return
 			}
 			p.configure(set)
-			for _, s := range p.allSessions() {
+			for _, s := range p.sessions.all() {
 				p.note(s)
 			}
 		})
@@ -143,8 +164,6 @@ func (p *proxy) reread() {
 
 // readSettings asks the daemon for the [acp] settings. It runs beside the loop.
 func (p *proxy) readSettings(ctx context.Context) (set rpc.ACPSettings, ok bool) {
-	ctx, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
 	var got rpc.ConfigGetResult
 	if err := p.daemon.Call(ctx, rpc.MethodConfigGet, rpc.Empty{}, &got); err != nil {
 		return set, false
@@ -187,31 +206,18 @@ func (p *proxy) handle(ctx context.Context, method string, params json.RawMessag
 	return nil, rpc.Errorf(rpc.CodeMethodNotFound, "unknown method %s", method)
 }
 
-// byOwner finds the session of a handle.
-func (p *proxy) byOwner(owner string) *session {
-	for _, s := range p.allSessions() {
-		if s.owner == owner && owner != "" {
-			return s
-		}
-	}
-	return nil
-}
-
 // rung takes the bell. It may ring before the answer to the registration is here.
 func (p *proxy) rung(owner string) {
-	if s := p.byOwner(owner); s != nil && s.bound {
+	if s := p.sessions.byOwner(owner); s != nil && s.bound {
 		p.step(s, turn.Bell{})
 		return
 	}
-	if p.link.pending == nil || len(p.link.pending) > maxOpen {
-		p.link.pending = map[string]bool{}
-	}
-	p.link.pending[owner] = true
+	p.link.ring(owner)
 }
 
 // ownerLost: another proxy has this session now.
 func (p *proxy) ownerLost(owner string) {
-	if s := p.byOwner(owner); s != nil {
+	if s := p.sessions.byOwner(owner); s != nil {
 		s.lost, s.bound, s.registered = true, false, false
 		p.step(s, turn.Gone{})
 	}

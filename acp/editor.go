@@ -2,7 +2,6 @@ package acp
 
 import (
 	"bytes"
-	"maps"
 	"strings"
 
 	"sidetask/acp/internal/turn"
@@ -105,7 +104,7 @@ func (p *proxy) clientRequest(line []byte, e wire.Envelope, method string) {
 	p.requests[key] = r
 	switch method {
 	case methodInitialize:
-		p.clientSays(line, e)
+		p.who.clientSays(line, e)
 		p.toAgent("", line)
 	case methodNew, methodLoad, methodResume, methodFork:
 		p.openSession(r, line, e)
@@ -120,7 +119,7 @@ func (p *proxy) clientRequest(line []byte, e wire.Envelope, method string) {
 			return
 		}
 		r.session = s
-		r.ref = p.keep(&keptLine{line: line, env: e, session: s, id: key})
+		r.ref = p.kept.put(&keptLine{line: line, env: e, session: s, id: key})
 		p.step(s, turn.Prompt{Ref: r.ref, Slash: slash(line, e)})
 		p.limitKept(r.ref)
 		p.traceHeld(fromEditor, r.ref, line)
@@ -136,7 +135,7 @@ func (p *proxy) clientRequest(line []byte, e wire.Envelope, method string) {
 
 // sessionOf finds the session that params.sessionId names.
 func (p *proxy) sessionOf(line []byte, e wire.Envelope) *session {
-	return p.sessions[string(wire.Plain(e.Session.Of(line)))]
+	return p.sessions.of(string(wire.Plain(e.Session.Of(line))))
 }
 
 // slash reports whether a prompt begins with a slash command of the agent.
@@ -156,7 +155,7 @@ func slash(line []byte, e wire.Envelope) bool {
 func (p *proxy) cancelRequest(line []byte, e wire.Envelope) {
 	if r := p.requests[cancelled(line, e)]; r != nil {
 		ref := max(r.ref, r.held)
-		if k := p.kept[ref]; k != nil && k.session.machine.Holds(ref) {
+		if k := p.kept.of(ref); k != nil && k.session.machine.Holds(ref) {
 			p.drop(fromEditor, line)
 			p.step(k.session, turn.CancelRequest{Ref: ref})
 			return
@@ -178,9 +177,7 @@ func cancelled(line []byte, e wire.Envelope) string {
 // clientAnswer takes the editor's answer to a request of the agent.
 func (p *proxy) clientAnswer(line []byte, e wire.Envelope) {
 	if !e.ID.Absent() {
-		key := wire.Key(e.ID.Of(line))
-		if a := p.asked[key]; a != nil {
-			delete(p.asked, key)
+		if a := p.asked.answered(wire.Key(e.ID.Of(line))); a != nil {
 			if a.denied {
 				p.drop(fromEditor, line)
 				return
@@ -195,13 +192,13 @@ func (p *proxy) clientAnswer(line []byte, e wire.Envelope) {
 // agent that was cancelled waits for no permission any more, and codex leaves
 // its cards in progress.
 func (p *proxy) turnOver(s *session, r turn.Result) {
-	maps.DeleteFunc(p.asked, func(_ string, a *asked) bool { return a.session == s && !a.denied })
+	p.asked.turnOver(s)
 	p.closeCards(s, r)
 }
 
 // answeredTurn notes that a prompt was answered. In version 2 its turn goes on then.
 func (p *proxy) answeredTurn(s *session, r turn.Result) {
-	if p.version < 2 || r == turn.Failed {
+	if p.who.version < 2 || r == turn.Failed {
 		p.turnOver(s, r)
 	}
 }

@@ -51,7 +51,7 @@ func (p *proxy) editorClosed() {
 	p.end.editorGone, p.end.mayGo = true, true
 	p.fromEditor.eof = true
 	p.watchEditor()
-	for _, s := range p.allSessions() {
+	for _, s := range p.sessions.all() {
 		s.machine.Configure(p.machineSettings())
 		p.retire(s)
 	}
@@ -100,7 +100,7 @@ func (p *proxy) watchEditor() {
 // it said has been written. What waits here for a claim or behind a turn of ours
 // goes first; endAgent bounds that.
 func (p *proxy) closeAgentInput() {
-	if p.end.editorGone && p.agent.idle() && (p.keptBytes == 0 || p.agent.failed) {
+	if p.end.editorGone && p.agent.idle() && (p.kept.lines == 0 || p.agent.failed) {
 		p.closeInput()
 	}
 }
@@ -158,12 +158,12 @@ func (p *proxy) finishAgent() {
 	}
 	p.end.agentOver = true
 	p.agent.fail()
-	for _, ref := range slices.Sorted(maps.Keys(p.kept)) {
-		if k := p.kept[ref]; k != nil && k.answer != nil {
+	for _, k := range p.kept.answered() {
+		if k.answer != nil {
 			p.step(k.session, turn.AgentGone{})
 		}
 	}
-	for _, s := range p.allSessions() {
+	for _, s := range p.sessions.all() {
 		p.step(s, turn.AgentGone{})
 	}
 	for _, r := range slices.SortedFunc(maps.Values(p.requests), func(a, b *request) int { return a.number - b.number }) {
@@ -197,7 +197,7 @@ func (p *proxy) endTree() {
 
 // letAllGo sends the held answers of session requests.
 func (p *proxy) letAllGo() {
-	for _, s := range p.allSessions() {
+	for _, s := range p.sessions.all() {
 		p.letGo(s)
 	}
 }
@@ -205,8 +205,8 @@ func (p *proxy) letAllGo() {
 // answerDead answers a request that no agent will.
 func (p *proxy) answerDead(id []byte) {
 	text := "the agent has ended"
-	if p.agentName != "" {
-		text = fmt.Sprintf("the agent %s has ended", p.agentName)
+	if p.who.agent != "" {
+		text = fmt.Sprintf("the agent %s has ended", p.who.agent)
 	}
 	text += " (" + p.life.status + ")"
 	if last := p.life.stderr.text(); last != "" {

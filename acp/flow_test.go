@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,6 +39,37 @@ func TestHeldInOneRead(t *testing.T) {
 			b.end()
 		})
 	}
+}
+
+// While an answer waits for a bind nothing more is read from the agent: it is the only
+// one, however much the agent says (ACP.md §2).
+func TestBindHoldsTheAgentUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, false)
+		b.input(`E> {"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}`)
+		synctest.Wait()
+		b.input("D> hang")
+		line := `{"jsonrpc":"2.0","method":"x","params":"` + strings.Repeat("y", 10000) + `"}` + "\n"
+		const lines = 2000 // 20 MB
+		var sent atomic.Int64
+		go func() {
+			_, _ = io.WriteString(b.agent, `{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}`+"\n")
+			for ; sent.Load() < lines; sent.Add(1) {
+				_, _ = io.WriteString(b.agent, line)
+			}
+		}()
+		synctest.Wait() // all has come to rest: the agent is held up
+		if taken := int(sent.Load()) * len(line); taken > queueLimit {
+			t.Errorf("%d bytes are in the proxy, want at most %d", taken, queueLimit)
+		}
+		time.Sleep(bindPatience)
+		synctest.Wait()
+		if got := strings.Count(b.toEd.take(), line); got != lines {
+			t.Errorf("the editor got %d lines, want %d", got, lines)
+		}
+		b.input("D> go")
+		b.end()
+	})
 }
 
 // An editor that does not read holds the agent up, and nothing else: what it

@@ -14,7 +14,7 @@ func (p *proxy) inTurn(r *request, line []byte, e wire.Envelope, mark string) {
 		return
 	}
 	k := &keptLine{line: line, env: e, session: s, mark: mark}
-	ref := p.keep(k)
+	ref := p.kept.put(k)
 	if r != nil {
 		k.id, r.held = wire.Key(r.id), ref
 	}
@@ -25,35 +25,42 @@ func (p *proxy) inTurn(r *request, line []byte, e wire.Envelope, mark string) {
 
 // traceHeld notes that a message has not gone on yet.
 func (p *proxy) traceHeld(dir string, ref turn.Ref, line []byte) {
-	if k := p.kept[ref]; k != nil && (k.line != nil || k.answer != nil) {
+	if k := p.kept.of(ref); k != nil && k.waits() {
 		p.trace.line(dir, markHeld, line)
 	}
 }
 
-// keep puts a message aside until the machine lets it go.
-func (p *proxy) keep(k *keptLine) turn.Ref {
-	p.lastRef++
-	p.kept[p.lastRef] = k
-	k.size = p.gaps.Size(k.line)
-	p.keptBytes += k.size
-	return p.lastRef
-}
-
-// keptLimit bounds what waits here behind turns of ours; one line always may.
-const keptLimit = 64 << 20
-
-// limitKept refuses a message that has begun to wait here, if too much does already:
-// to read no more would keep the editor's cancel out, too.
+// limitKept refuses a message that has begun to wait here, if too much does already.
 func (p *proxy) limitKept(ref turn.Ref) {
-	if k := p.kept[ref]; k != nil && k.line != nil && p.keptBytes > keptLimit && p.keptBytes > k.size {
+	if k := p.kept.of(ref); k != nil && p.kept.crowded(k) {
 		k.tooMuch = true
 		p.step(k.session, turn.CancelRequest{Ref: ref})
 	}
 }
 
-// unkeep forgets the line; the answer may still be to come.
-func (p *proxy) unkeep(k *keptLine) {
-	p.keptBytes -= k.size
-	p.gaps.Forget(k.line) // what was sent is gone from there already
-	k.line, k.size = nil, 0
+// promptAnswer gives the machine the answer to a prompt of the editor, which
+// says when it goes on.
+func (p *proxy) promptAnswer(r *request, line []byte, e wire.Envelope) {
+	k := p.kept.of(r.ref)
+	switch {
+	case k == nil || k.answer != nil && !p.kept.mayWait(k, line):
+		p.toEditor("", line) // it answered twice: as it would be without us
+		return
+	case k.answer != nil:
+		p.kept.hold(k, line)
+		p.trace.line(fromAgent, markHeld, line)
+		return
+	}
+	mayWait := p.kept.mayWait(k, line) && !p.isPast(line)
+	p.kept.hold(k, line)
+	result := p.resultOf(line, e)
+	p.answeredTurn(r.session, result)
+	if result != turn.EndTurn || mayWait || p.who.version >= 2 {
+		p.step(r.session, turn.Answered{Ref: r.ref, Result: result})
+		p.traceHeld(fromAgent, r.ref, line)
+		return
+	}
+	// Nothing can be put before this answer: what waits comes after it.
+	p.step(r.session, turn.Answered{Ref: r.ref, Result: turn.Stopped})
+	p.step(r.session, turn.Bell{})
 }

@@ -11,6 +11,7 @@ import (
 // streamed is a line that is too long to be kept and is passed on in pieces.
 type streamed struct {
 	within bool // more pieces are to come
+	noise  bool // it is no message
 	lost   bool // it goes nowhere
 	known  bool // its request is in the books
 	size   int
@@ -25,22 +26,66 @@ func (s *streamed) add(l wire.Line) {
 }
 
 // agentPiece passes on a piece of a line of the agent that is too long to be
-// looked at. What is no message goes to stderr.
+// looked at. What is no message goes to stderr, an answer to us goes nowhere.
 func (p *proxy) agentPiece(l wire.Line) {
 	s := &p.fromAgent.long
 	if !s.within {
-		*s = streamed{lost: !wire.Opens(l.Bytes)}
+		*s = streamed{noise: !wire.Opens(l.Bytes)}
+		s.lost = !s.noise && p.answersUs(p.fromAgent.beginning(l))
 	}
 	s.add(l)
-	if s.lost {
+	if s.noise {
 		p.noise(l.Bytes)
 		return
 	}
 	whole := bytes.HasSuffix(l.Bytes, []byte{'\n'})
-	p.editor.piece(l)
+	if !s.lost {
+		p.editor.piece(l)
+	}
 	if whole && !l.More {
 		p.wentBy(s)
 	}
+}
+
+// beginning is all that is at hand of a line that is too long to be kept.
+func (in *inlet) beginning(first wire.Line) *wire.Skim {
+	var begins wire.Skim
+	begins.Add(first.Bytes)
+	for i := 0; first.More && i < len(in.rest); i++ {
+		l := in.rest[i]
+		begins.Add(l.Bytes)
+		if !l.More {
+			break
+		}
+	}
+	return &begins
+}
+
+// answersUs reports whether a line that begins so answers a prompt of ours: the
+// editor, which has not asked, must get nothing of it. An answer whose id is
+// still to come is ours if nobody else waits for one.
+func (p *proxy) answersUs(begins *wire.Skim) bool {
+	line := begins.Known()
+	e, _ := wire.Scan(line)
+	switch within := begins.Within(); {
+	case !e.Method.Absent():
+		return false
+	case !e.ID.Absent():
+		return p.ours.asked(wire.Key(e.ID.Of(line)))
+	case within != "result" && within != "error" && e.Result.Absent() && e.Error.Absent():
+		return false
+	}
+	return len(p.ours.open) > 0 && !p.editorWaits()
+}
+
+// editorWaits reports whether a request of the editor is at the agent, unanswered.
+func (p *proxy) editorWaits() bool {
+	for _, r := range p.requests {
+		if k := p.kept.of(max(r.ref, r.held)); k == nil || !k.waits() {
+			return true
+		}
+	}
+	return false
 }
 
 // wentBy takes the short form of a line of the agent that has been passed on: what
@@ -83,19 +128,7 @@ func (p *proxy) foresee(s *streamed, first wire.Line) {
 	if s.lost {
 		return
 	}
-	var begins wire.Skim
-	begins.Add(first.Bytes)
-	for i := 0; first.More && i < len(p.fromEditor.rest); i++ {
-		l := p.fromEditor.rest[i]
-		begins.Add(l.Bytes)
-		if !l.More {
-			break
-		}
-	}
-	line := begins.Short()
-	if line == nil {
-		line = begins.SoFar()
-	}
+	line := p.fromEditor.beginning(first).Known()
 	if e, ok := wire.Scan(line); ok && e.Request() && wire.Text(line, e.Params, "sessionId") != "" {
 		p.streamedRequest(s, line, e)
 	}
@@ -156,7 +189,7 @@ func (p *proxy) streamedRequest(s *streamed, line []byte, e wire.Envelope) {
 		p.answerError(id, -32603, fmt.Sprintf("sidetask: a prompt over %d MiB cannot wait for the end of a turn that a background task began; cancel it, or send this again later", wire.MaxLine>>20))
 		return
 	case method == methodPrompt && session != nil:
-		r.session, r.ref = session, p.keep(&keptLine{session: session, id: key})
+		r.session, r.ref = session, p.kept.put(&keptLine{session: session, id: key})
 	case method == methodNew, method == methodLoad, method == methodResume, method == methodFork:
 		p.logf("%s over %d MiB: no background tasks for this session", method, wire.MaxLine>>20)
 	}
@@ -182,13 +215,4 @@ func (p *proxy) countsWhole(s *session, line []byte, kind string, u wire.Span) b
 // isPast reports whether a line is the short form of one that the editor has.
 func (p *proxy) isPast(line []byte) bool {
 	return len(p.past) > 0 && len(line) > 0 && p.past[&line[0]]
-}
-
-// pastResult is how a turn has ended for us whose answer the editor has: nothing
-// can be put before that.
-func (p *proxy) pastResult(line []byte, r turn.Result) turn.Result {
-	if r == turn.EndTurn && p.version < 2 && p.isPast(line) {
-		return turn.Stopped
-	}
-	return r
 }

@@ -91,7 +91,7 @@ func TestLongRequest(t *testing.T) {
 		p := newProxy(Options{Trace: trace})
 		p.fromEditor = &inlet{}
 		s := &session{id: "s", machine: turn.New(turn.Settings{Wakes: true})}
-		p.sessions["s"] = s
+		p.sessions.put(s)
 		if c.wake {
 			for _, e := range []turn.Event{turn.Ready{}, turn.Bell{}, turn.Claimed{ID: 1, Notices: []string{"n"}, Lease: "l"}} {
 				for _, a := range s.machine.Step(e) {

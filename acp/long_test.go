@@ -12,7 +12,8 @@ import (
 )
 
 // An answer that is too long to be kept goes through whole, once, and closes its
-// request: the session is at rest, and nothing is answered again (ACP.md §1).
+// request: the session is at rest, what could not be told before it is told after,
+// and nothing is answered again (ACP.md §1).
 func TestLongAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, false)
@@ -27,7 +28,8 @@ func TestLongAnswer(t *testing.T) {
 			`A> {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}`,
 			`E> {"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}`,
 			`A> {"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}`, "wait 3s",
-			`E> {"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s","prompt":[]}}`)
+			`E> {"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s","prompt":[]}}`,
+			"D> notice background task bash-1 finished")
 		const head, tail = `{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn","_meta":{"x":"`, `"}}}` + "\n"
 		_, _ = io.WriteString(b.agent, head)
 		block := strings.Repeat("y", 1<<20)
@@ -40,7 +42,11 @@ func TestLongAnswer(t *testing.T) {
 		if want := len(head) + len(tail) + wire.MaxLine + 1<<20; len(got) != want || !strings.HasPrefix(got, head) || !strings.HasSuffix(got, tail) {
 			t.Errorf("the editor got %d bytes, want %d", len(got), want)
 		}
-		if got := step("D> notice background task bash-1 finished"); !strings.Contains(got, `"reason":"wake"`) || !strings.Contains(got, "own-1") {
+		if got := step(); !strings.Contains(got, `"reason":"wake"`) || !strings.Contains(got, "own-1") {
+			t.Errorf("its notice does not come after it: %s", got)
+		}
+		step(`A> {"jsonrpc":"2.0","id":"own-1","result":{"stopReason":"end_turn"}}`)
+		if got := step("D> notice background task bash-2 finished"); !strings.Contains(got, `"reason":"wake"`) || !strings.Contains(got, "own-2") {
 			t.Errorf("the session is not at rest: %s", got)
 		}
 		if got := step("agent-ends"); strings.Contains(got, "e< ") {

@@ -6,12 +6,6 @@ import (
 	"sidetask/acp/internal/wire"
 )
 
-// nextID makes an id for a request of ours.
-func (p *proxy) nextID() string {
-	p.lastID++
-	return fmt.Sprintf(`"%s%d"`, p.prefix, p.lastID)
-}
-
 // message writes a notification.
 func message(method, params string) []byte {
 	return []byte(`{"jsonrpc":"2.0","method":"` + method + `","params":` + params + "}\n")

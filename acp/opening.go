@@ -20,12 +20,10 @@ const (
 
 // openSession puts our MCP server into a session request and makes its owner.
 func (p *proxy) openSession(r *request, line []byte, e wire.Envelope) {
-	p.lastSession++
 	s := &session{
-		number: p.lastSession,
-		fresh:  r.method == methodNew || r.method == methodFork,
-		cwd:    wire.Text(line, e.Params, "cwd"),
-		token:  randomHex(16), unsettled: map[string]settlement{},
+		fresh: r.method == methodNew || r.method == methodFork,
+		cwd:   wire.Text(line, e.Params, "cwd"),
+		token: randomHex(16), unsettled: map[string]settlement{},
 		machine: turn.New(p.machineSettings()),
 	}
 	edit, name, ok := p.entry(line, e, s.token)
@@ -40,16 +38,16 @@ func (p *proxy) openSession(r *request, line []byte, e wire.Envelope) {
 	}
 	s.server = name
 	r.session = s
-	p.opening[s] = true
+	p.sessions.open(s)
 	if !s.fresh {
 		r.asked = wire.Text(line, e.Params, "sessionId")
 	}
 	p.inTurn(r, line, e, markChanged)
 	if r.asked != "" {
-		if s.into = p.sessions[r.asked]; s.into == nil {
+		if s.into = p.sessions.of(r.asked); s.into == nil {
 			// The old cards and chunks of a load come before its answer.
 			s.id = r.asked
-			p.sessions[s.id] = s
+			p.sessions.put(s)
 			p.loads(r)
 		}
 	}
@@ -87,7 +85,7 @@ func (p *proxy) entry(line []byte, e wire.Envelope, token string) (edits []wire.
 func (p *proxy) entryBytes(name, token string) []byte {
 	var b bytes.Buffer
 	b.WriteByte('{')
-	if p.version >= 2 {
+	if p.who.version >= 2 {
 		b.WriteString(`"type":"stdio",`)
 	}
 	b.WriteString(`"name":`)
@@ -118,7 +116,7 @@ func (p *proxy) sessionAnswer(r *request, line []byte, e wire.Envelope) {
 		return
 	}
 	p.loaded(r)
-	if s.into != nil && p.sessions[r.asked] != s.into {
+	if s.into != nil && p.sessions.of(r.asked) != s.into {
 		s.into = nil // closed meanwhile
 	}
 	id := wire.Text(line, e.Result, "sessionId")
@@ -140,7 +138,7 @@ func (p *proxy) sessionAnswer(r *request, line []byte, e wire.Envelope) {
 // loads notes that a load or resume has gone to the agent: what comes of the
 // session until its answer may be old.
 func (p *proxy) loads(r *request) {
-	if s := p.sessions[r.asked]; s != nil && r.loads == nil {
+	if s := p.sessions.of(r.asked); s != nil && r.loads == nil {
 		r.loads = s
 		s.loading++
 	}
@@ -157,27 +155,23 @@ func (p *proxy) loaded(r *request) {
 // notOpened ends what was made for a session request that failed. A second
 // request for the same session then stands for itself.
 func (p *proxy) notOpened(s *session, asked string) {
-	p.noneAsked(s)
-	if p.sessions[asked] == s {
-		delete(p.sessions, asked)
-		for _, next := range p.allSessions() {
-			if next.into != s {
-				continue
-			}
-			if now := p.sessions[asked]; now != nil {
+	p.asked.none(s)
+	if p.sessions.remove(asked, s) {
+		for _, next := range p.sessions.next(s) {
+			if now := p.sessions.of(asked); now != nil {
 				next.into = now
 			} else {
 				next.into, next.id = nil, asked
-				p.sessions[asked] = next
+				p.sessions.put(next)
 				if next.named { // its answer has gone out
-					delete(p.opening, next)
+					p.sessions.opened(next)
 					p.after(settleIn, func() { p.step(next, turn.Ready{}) })
 				}
 			}
 			p.sync(next)
 		}
 	}
-	delete(p.opening, s)
+	p.sessions.opened(s)
 	p.dispose(s, "the session could not be opened")
 }
 
@@ -187,13 +181,13 @@ func (p *proxy) notOpened(s *session, asked string) {
 func (p *proxy) named(s *session, id string) {
 	s.id, s.named = id, true
 	if s.into == nil {
-		if old := p.sessions[id]; old != nil && old != s {
+		if old := p.sessions.of(id); old != nil && old != s {
 			s.fresh = false // the daemon refuses one whose id has a live host, and that is us
 			old.lost = true
 			p.gone(old)
 		}
-		delete(p.opening, s)
-		p.sessions[id] = s
+		p.sessions.opened(s)
+		p.sessions.put(s)
 	}
 	p.sync(s)
 }
@@ -202,7 +196,7 @@ func (p *proxy) named(s *session, id string) {
 // or resume, which have just been bound. Its machine, its cards and its leases
 // stay: there is one agent, and what it is at is not over.
 func (p *proxy) renew(s, by *session) {
-	delete(p.opening, by)
+	p.sessions.opened(by)
 	by.lost = true
 	s.token, s.owner, s.server, s.cwd = by.token, by.owner, by.server, by.cwd
 	s.registered, s.waiting, s.nameless = true, false, false

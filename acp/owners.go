@@ -48,7 +48,7 @@ func (p *proxy) connected(ctx context.Context, c Caller, peer rpc.Peer) error {
 		for _, r := range regs {
 			p.registered(r.s, r.register.Session != "", r.got, r.err)
 		}
-		for _, s := range p.allSessions() {
+		for _, s := range p.sessions.all() {
 			p.sync(s)
 		}
 	})
@@ -56,7 +56,7 @@ func (p *proxy) connected(ctx context.Context, c Caller, peer rpc.Peer) error {
 }
 
 func (p *proxy) registrations() (regs []*registration) {
-	for _, s := range p.allSessions() {
+	for _, s := range p.sessions.all() {
 		if !s.lost && s.token != "" {
 			s.waiting = true
 			regs = append(regs, &registration{s: s, register: p.registerOf(s)})
@@ -65,22 +65,10 @@ func (p *proxy) registrations() (regs []*registration) {
 	return regs
 }
 
-// allSessions are those named and those whose request is open, in the order they came.
-func (p *proxy) allSessions() []*session {
-	all := slices.Collect(maps.Keys(p.opening))
-	for _, s := range p.sessions {
-		if !p.opening[s] {
-			all = append(all, s)
-		}
-	}
-	slices.SortFunc(all, func(a, b *session) int { return a.number - b.number })
-	return all
-}
-
 // registerOf is how a session's owner is registered: by its session once it was
 // bound, for then it is resumed.
 func (p *proxy) registerOf(s *session) rpc.OwnerRegister {
-	r := rpc.OwnerRegister{Token: s.token, Agent: p.agentName, Scope: p.o.Scope, Cwd: s.cwd, Env: environment(p.o.Env)}
+	r := rpc.OwnerRegister{Token: s.token, Agent: p.who.agent, Scope: p.o.Scope, Cwd: s.cwd, Env: environment(p.o.Env)}
 	if s.everBound {
 		r.Session = s.id
 		r.Leases = append(s.machine.Leases(), slices.Collect(maps.Keys(s.unsettled))...)
@@ -103,7 +91,7 @@ func environment(env []string) map[string]string {
 func (p *proxy) lost() {
 	p.post(func() {
 		p.link.up = false
-		for _, s := range p.allSessions() {
+		for _, s := range p.sessions.all() {
 			s.registered, s.bound, s.waiting, s.owner = false, false, false, ""
 		}
 	})
@@ -127,7 +115,7 @@ func (p *proxy) sync(s *session) {
 		}})
 	case !s.bound && s.named && (s.into == nil || s.into.bound || s.into.lost):
 		s.waiting = true
-		params := rpc.OwnerBind{Token: s.token, Session: s.id, Agent: p.agentName, Fresh: s.fresh, Takeover: !s.fresh}
+		params := rpc.OwnerBind{Token: s.token, Session: s.id, Agent: p.who.agent, Fresh: s.fresh, Takeover: !s.fresh}
 		var got rpc.OwnerBound
 		p.call(s.self(), &call{method: rpc.MethodOwnerBind, params: params, result: &got, then: func(err error) {
 			if number == p.link.number {
@@ -180,10 +168,8 @@ func (p *proxy) bindDone(s *session, got rpc.OwnerBound, err error) {
 
 // syncNext binds the tokens that later loads of a session have brought.
 func (p *proxy) syncNext(s *session) {
-	for _, next := range p.allSessions() {
-		if next.into == s {
-			p.sync(next)
-		}
+	for _, next := range p.sessions.next(s) {
+		p.sync(next)
 	}
 }
 
@@ -197,8 +183,7 @@ func (p *proxy) nowBound(s *session, pending int) {
 		p.settleNow(s, done)
 	}
 	p.syncNext(s)
-	if pending > 0 || p.link.pending[s.owner] {
-		delete(p.link.pending, s.owner)
+	if rang := p.link.takeBell(s.owner); rang || pending > 0 {
 		p.step(s, turn.Bell{})
 	}
 }
@@ -227,7 +212,7 @@ func (p *proxy) refusedOwner(s *session, err error) {
 	p.logf("no background tasks for %s: %v", name, err)
 	s.lost = true
 	if s.into != nil { // which works on with the token that it has
-		delete(p.opening, s)
+		p.sessions.opened(s)
 		return
 	}
 	p.step(s, turn.Gone{})

@@ -45,7 +45,7 @@ func (p *proxy) perform(s *session, a turn.Action) {
 
 // forward sends a kept message to the agent, a prompt with its notices in front.
 func (p *proxy) forward(a turn.Forward) {
-	k := p.kept[a.Ref]
+	k := p.kept.of(a.Ref)
 	if k == nil {
 		return
 	}
@@ -56,10 +56,10 @@ func (p *proxy) forward(a turn.Forward) {
 		}
 	}
 	p.toAgent(mark, line)
-	p.unkeep(k)
+	p.kept.sent(k)
 	r := p.requests[k.id]
 	if r == nil || r.ref != a.Ref {
-		delete(p.kept, a.Ref) // no answer of it is waited for
+		p.kept.drop(k) // no answer of it is waited for
 	}
 	if r != nil && r.held == a.Ref {
 		r.held = 0
@@ -74,8 +74,7 @@ func (p *proxy) sendPrompt(s *session, a turn.Send) {
 	if a.Alone {
 		p.echo(s, a.Notices)
 	}
-	id := p.nextID()
-	p.own[id] = ownPrompt{session: s, n: a.N}
+	id := p.ours.ask(ownPrompt{session: s, n: a.N})
 	var line bytes.Buffer
 	line.WriteString(`{"jsonrpc":"2.0","id":` + id + `,"method":"session/prompt","params":{"sessionId":`)
 	line.Write(wire.Quote(s.id))
@@ -87,7 +86,7 @@ func (p *proxy) sendPrompt(s *session, a turn.Send) {
 
 // relay passes the agent's answer to a prompt on.
 func (p *proxy) relay(a turn.Relay) {
-	k := p.kept[a.Ref]
+	k := p.kept.of(a.Ref)
 	if k == nil || k.answer == nil {
 		return
 	}
@@ -99,9 +98,9 @@ func (p *proxy) relay(a turn.Relay) {
 			}
 		}
 	}
-	p.forget(a.Ref, k)
+	answers := p.forget(k)
 	p.toEditor(mark, line)
-	for _, more := range k.again {
+	for _, more := range answers[1:] {
 		p.toEditor("", more)
 	}
 }
@@ -109,14 +108,14 @@ func (p *proxy) relay(a turn.Relay) {
 // refuse answers a request that was cancelled before it went to the agent. Only
 // a prompt of version 1 has a result that says so.
 func (p *proxy) refuse(ref turn.Ref) {
-	k := p.kept[ref]
+	k := p.kept.of(ref)
 	if k == nil {
 		return
 	}
 	r := p.requests[k.id]
 	waited := r != nil && r.held == ref
 	body := `"result":{"stopReason":"cancelled"}`
-	if p.version >= 2 || waited {
+	if p.who.version >= 2 || waited {
 		body = `"error":{"code":-32800,"message":"Request cancelled"}`
 	}
 	if k.tooMuch {
@@ -124,34 +123,32 @@ func (p *proxy) refuse(ref turn.Ref) {
 	}
 	if k.env.ID.Absent() { // a notification: nobody could be told that it is gone
 		p.toAgent(k.mark, k.line)
-		p.forget(ref, k)
+		p.forget(k)
 		return
 	}
 	id := k.env.ID.Of(k.line)
 	p.toEditor(markAdded, []byte(`{"jsonrpc":"2.0","id":`+string(id)+`,`+body+"}\n"))
-	p.forget(ref, k)
+	p.forget(k)
 	if waited {
 		delete(p.requests, k.id)
-		if p.opening[r.session] {
+		if p.sessions.opening[r.session] {
 			p.notOpened(r.session, r.asked)
 		}
 	}
 }
 
-func (p *proxy) forget(ref turn.Ref, k *keptLine) {
-	p.unkeep(k)
-	delete(p.kept, ref)
-	if r := p.requests[k.id]; r != nil && r.ref == ref {
+// forget ends a message that waited here, and gives the answers to it.
+func (p *proxy) forget(k *keptLine) (answers [][]byte) {
+	if r := p.requests[k.id]; r != nil && r.ref == k.ref {
 		delete(p.requests, k.id)
 	}
+	return p.kept.drop(k)
 }
 
 // abort ends the waits of a session's owner, past whatever else is being asked.
 func (p *proxy) abort(s *session) {
 	if s.bound {
-		p.background.start(func(ctx context.Context) {
-			ctx, cancel := context.WithTimeout(ctx, callTime)
-			defer cancel()
+		p.background.within(callTime, func(ctx context.Context) {
 			_ = p.daemon.Call(ctx, rpc.MethodOwnerAbort, rpc.As{Token: s.token}, &rpc.Empty{})
 		})
 	}

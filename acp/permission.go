@@ -1,8 +1,6 @@
 package acp
 
 import (
-	"maps"
-
 	"sidetask/acp/internal/turn"
 	"sidetask/acp/internal/wire"
 )
@@ -18,21 +16,15 @@ func (p *proxy) permissionRequest(line []byte, e wire.Envelope) {
 		line = p.gaps.Whole(line)
 		e, _ = wire.Scan(line) // as before, but longer
 	}
-	if len(p.asked) < maxOpen {
-		id := e.ID.Of(line)
-		p.asked[wire.Key(id)] = &asked{id: id, session: s}
-	}
+	p.asked.ask(e.ID.Of(line), s)
 	out := p.permissionCard(s, line, e)
 	p.toEditor(changed(line, out), out)
 	p.step(s, turn.Permission{Open: true})
 }
 
 // withdrawn notes that the agent waits for the answer to a request of its no more.
-// One that we have denied stays: the editor's answer is still to be dropped.
 func (p *proxy) withdrawn(line []byte, e wire.Envelope) {
-	key := cancelled(line, e)
-	if a := p.asked[key]; a != nil && !a.denied {
-		delete(p.asked, key)
+	if a := p.asked.withdrawn(cancelled(line, e)); a != nil {
 		p.permissions(a.session)
 	}
 }
@@ -71,29 +63,17 @@ func (p *proxy) permissionCard(s *session, line []byte, e wire.Envelope) []byte 
 	return out
 }
 
-// permissions tells the machine whether requests for permission are open.
+// permissions tells the machine when no request for permission is open any more.
 func (p *proxy) permissions(s *session) {
-	for _, a := range p.asked {
-		if a.session == s && !a.denied {
-			return
-		}
+	if !p.asked.open(s) {
+		p.step(s, turn.Permission{Open: false})
 	}
-	p.step(s, turn.Permission{Open: false})
-}
-
-// noneAsked forgets a session's requests for permission. A late answer of the
-// editor goes to the agent, as without us.
-func (p *proxy) noneAsked(s *session) {
-	maps.DeleteFunc(p.asked, func(_ string, a *asked) bool { return a.session == s })
 }
 
 // denyPermissions answers the agent's open requests for permission in place of
 // an editor that does not.
 func (p *proxy) denyPermissions(s *session) {
-	for _, a := range p.asked {
-		if a.session == s && !a.denied {
-			a.denied = true
-			p.toAgent(markAdded, []byte(`{"jsonrpc":"2.0","id":`+string(a.id)+`,"result":{"outcome":{"outcome":"cancelled"}}}`+"\n"))
-		}
+	for _, a := range p.asked.deny(s) {
+		p.toAgent(markAdded, []byte(`{"jsonrpc":"2.0","id":`+string(a.id)+`,"result":{"outcome":{"outcome":"cancelled"}}}`+"\n"))
 	}
 }

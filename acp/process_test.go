@@ -283,11 +283,10 @@ func TestToldToEndAgain(t *testing.T) {
 			p.stderr, p.life, p.background.ctx = stderr, agent, t.Context()
 			p.settings.AgentGraceMs = (10 * deadMan).Milliseconds()
 			signals := make(chan os.Signal, 2)
-			p.signals = signals
 			finish := p.start()
 			tell(p, signals, end)
 			over := time.AfterFunc(deadMan, func() { _ = agent.cmd.Process.Kill() })
-			p.loop(ctx)
+			p.loop(ctx, signals)
 			if !over.Stop() || agent.code != 128+int(syscall.SIGTERM) {
 				t.Errorf("the agent was ended with exit status %d, want that of a SIGTERM", agent.code)
 			}

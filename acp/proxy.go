@@ -25,51 +25,36 @@ type proxy struct {
 	settings rpc.ACPSettings
 	inbox    chan func()
 	ended    chan struct{} // closed when the loop has ended: post gives up then
-	prefix   string        // of our own request ids
-	lastID   int
 	trace    *tracer
 	stderr   *noise
 
 	// The two sides, and what they say of themselves.
-	marks                 string // begins the marks of long lines
-	gaps                  *wire.Gaps
+	gaps                  *wire.Gaps // of long lines
 	editor, agent         *outlet
 	fromEditor, fromAgent *inlet
 	reads                 int // of both
 	heard                 int // requests that the editor has made
 	holdAgent             int // responses that wait for a bind: nothing is read from the agent meanwhile
-	version               int
-	clientName, agentName string
-	agentVersion          string
-	noticesShown          bool   // the editor has clientCapabilities.session.notices
-	show                  string // what the editor is shown of a wake: never auto
-	forms                 forms
-	cardless              bool // a call has waited for its card in vain: an agent that has shown none shows none
+	who                   who
 
 	// What is open between them.
-	sessions    map[string]*session
-	lastSession int
-	opening     map[*session]bool    // their request is not answered yet, or a later load not bound
-	requests    map[string]*request  // the editor's open requests, by id
-	own         map[string]ownPrompt // our prompts at the agent, by id
-	asked       map[string]*asked    // the agent's open requests for permission, by id
-	kept        map[turn.Ref]*keptLine
-	lastRef     turn.Ref
-	keptBytes   int
-	past        map[*byte]bool // short forms of answers that the editor has, by their first byte
+	sessions *roster
+	requests map[string]*request // the editor's open requests, by id
+	ours     ours
+	asked    permits
+	kept     shelf
+	past     map[*byte]bool // short forms of answers that the editor has, by their first byte
 
 	// The daemon.
 	daemon     Daemon
 	link       link
-	resolves   []*resolve
+	resolver   resolver
 	saying     saying
 	background group
 
-	life      *child // nil in a chain
-	chain     *chain // nil but in a chain
-	end       ending
-	signals   <-chan os.Signal
-	signalled bool // one of them has come
+	life  *child // nil in a chain
+	chain *chain // nil but in a chain
+	end   ending
 }
 
 // request is an open request of the editor.
@@ -84,50 +69,23 @@ type request struct {
 	loads   *session // while the agent is at a load or resume
 }
 
-// ownPrompt is a prompt of ours at the agent.
-type ownPrompt struct {
-	session *session
-	n       int
-}
-
-// asked is an open request for permission.
-type asked struct {
-	id      []byte
-	session *session
-	denied  bool // answered by us: the editor's answer is dropped
-}
-
-// keptLine is a message of the editor, or the answer to one, that waits here.
-type keptLine struct {
-	line    []byte
-	env     wire.Envelope
-	session *session
-	mark    string   // for the trace, when it goes on
-	size    int      // of line
-	id      string   // key of the request
-	answer  []byte   // the agent's, held
-	again   [][]byte // more answers to it: they stay behind
-	tooMuch bool     // it is refused, for want of room
-}
-
 func newProxy(o Options) *proxy {
-	marks := "sidetask-gap-" + randomHex(16) + "-"
-	gaps := wire.NewGaps(marks)
+	gaps := wire.NewGaps("sidetask-gap-" + randomHex(16) + "-")
 	p := &proxy{
-		o: o, prefix: "sidetask-" + randomHex(4) + "-",
+		o:     o,
 		inbox: make(chan func()), ended: make(chan struct{}),
-		marks: marks, gaps: gaps, editor: newOutlet(gaps), agent: newOutlet(gaps),
-		settings: DefaultSettings(), show: showAgent, version: 1,
-		sessions: map[string]*session{}, opening: map[*session]bool{}, requests: map[string]*request{},
-		own: map[string]ownPrompt{}, asked: map[string]*asked{}, kept: map[turn.Ref]*keptLine{}, past: map[*byte]bool{},
+		gaps: gaps, editor: newOutlet(gaps), agent: newOutlet(gaps),
+		settings: DefaultSettings(), who: who{version: 1, agent: baseName(o.Agent)},
+		sessions: newRoster(), requests: map[string]*request{}, ours: newOurs(), asked: permits{},
+		kept: newShelf(gaps), past: map[*byte]bool{},
 	}
+	p.resolver.sessions = p.sessions
 	if p.o.Scope == "" {
 		p.o.Scope = "/"
 	}
 	p.trace = newTracer(o.Trace, gaps, func(err error) {
 		p.logf("the trace ends here, the chat goes on: %v", err)
 	})
-	p.agentName = baseName(o.Agent)
 	return p
 }
 
@@ -207,8 +165,8 @@ func (p *proxy) drop(dir string, line []byte) {
 
 // loop runs until both sides have come to their end. It is the only goroutine
 // that touches p.
-func (p *proxy) loop(ctx context.Context) {
-	done := ctx.Done()
+func (p *proxy) loop(ctx context.Context, signals <-chan os.Signal) {
+	done, signalled := ctx.Done(), false
 	for !p.over() {
 		select {
 		case f := <-p.inbox:
@@ -235,11 +193,11 @@ func (p *proxy) loop(ctx context.Context) {
 		case <-done:
 			done = nil
 			p.told()
-		case <-p.signals:
-			if p.signalled {
+		case <-signals:
+			if signalled {
 				p.told()
 			}
-			p.signalled = true // the first one has ended ctx
+			signalled = true // the first one has ended ctx
 		}
 		p.resumeEditor()
 		p.resumeAgent()

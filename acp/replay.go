@@ -35,7 +35,7 @@ func (p *proxy) replayed(line []byte, u wire.Span) []byte {
 // place: the notices where wakes are echoed as the user's, else nothing.
 func (p *proxy) cut(text string) (rest, shown string, found bool) {
 	rest, found = render.CutFrame(text)
-	if found && p.show == showUser && rest == "" {
+	if found && p.showWake() == showUser && rest == "" {
 		notices := strings.NewReplacer(render.FrameFirst, "", render.FrameLast, "\n").Replace(text)
 		shown = visible(strings.FieldsFunc(notices, func(r rune) bool { return r == '\n' }))
 	}

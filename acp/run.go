@@ -8,8 +8,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"sidetask/acp/internal/wire"
 )
 
 // lastCalls is how long calls to the daemon that are under way at the end may
@@ -43,13 +41,12 @@ func Run(ctx context.Context, o Options) (exit int, err error) {
 // run is [Run] with an agent that has been started, or none under a conductor.
 func run(ctx context.Context, signals <-chan os.Signal, o Options, stderr *noise, agent *child) (exit int) {
 	p := newProxy(o)
-	p.signals = signals
 	p.stderr = stderr
 	p.life = agent
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	p.background.ctx = life
 	finish := p.start()
-	p.loop(ctx)
+	p.loop(ctx, signals)
 	close(p.ended)
 	timer := time.AfterFunc(lastCalls, end)
 	p.background.work.Wait()
@@ -68,7 +65,7 @@ func run(ctx context.Context, signals <-chan os.Signal, o Options, stderr *noise
 // start begins the readers and writers. The result ends them, and waits.
 func (p *proxy) start() (finish func()) {
 	p.fromEditor = newInlet()
-	go p.fromEditor.readAll(wire.NewReader(p.o.In, p.marks, 'e'), p.ended) // ends with the editor's stream: a read of it cannot be ended
+	go p.fromEditor.readAll(p.gaps.Reader(p.o.In, 'e'), p.ended) // ends with the editor's stream: a read of it cannot be ended
 	var writer, agent sync.WaitGroup
 	writer.Go(func() { p.editor.writeAll(p.o.Out, p.ended) })
 	c := p.life
@@ -81,7 +78,7 @@ func (p *proxy) start() (finish func()) {
 	default:
 		p.fromAgent = newInlet()
 		stdout := newLastReader(c.stdout)
-		agent.Go(func() { p.fromAgent.readAll(wire.NewReader(stdout, p.marks, 'a'), p.ended) })
+		agent.Go(func() { p.fromAgent.readAll(p.gaps.Reader(stdout, 'a'), p.ended) })
 		p.lookSoon()
 		agent.Go(func() { p.agent.writeAll(c.stdin, p.ended) })
 		agent.Go(func() {

@@ -29,9 +29,7 @@ func (p *proxy) sayOnce(s *session) {
 		return
 	}
 	p.saying.begun = true
-	p.background.start(func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, callTime)
-		defer cancel()
+	p.background.within(callTime, func(ctx context.Context) {
 		var got rpc.MountListResult
 		err := p.daemon.Call(ctx, rpc.MethodMountList, rpc.Empty{}, &got)
 		p.post(func() { p.say(s, err != nil || served(p.o.Scope, got.Mounts)) })
@@ -40,16 +38,16 @@ func (p *proxy) sayOnce(s *session) {
 
 // say is the first line; has: some mount serves the preset.
 func (p *proxy) say(s *session, has bool) {
-	agent := strings.TrimSpace(p.agentName + " " + p.agentVersion)
+	agent := strings.TrimSpace(p.who.agent + " " + p.who.agentVersion)
 	what := "background tasks"
 	if !has {
 		what = "no mount serves this preset, so no background tasks"
 	}
-	p.logf("%s for %s (ACP v%d), preset %s, session %s, daemon %s", what, agent, p.version, p.o.Scope, s.id, p.link.peer.Version)
-	if p.ignores() {
-		p.logf("%s ignores mcpServers, so its sessions have no task tools", p.agentName)
+	p.logf("%s for %s (ACP v%d), preset %s, session %s, daemon %s", what, agent, p.who.version, p.o.Scope, s.id, p.link.peer.Version)
+	if p.who.ignores() {
+		p.logf("%s ignores mcpServers, so its sessions have no task tools", p.who.agent)
 	}
-	p.saying.over, p.saying.has = true, has && !p.ignores()
+	p.saying.over, p.saying.has = true, has && !p.who.ignores()
 	p.sayLater()
 }
 

@@ -134,8 +134,8 @@ func (p *proxy) runTimer(s *session, t turn.Timer, after time.Duration) {
 // machineSettings are what the daemon's settings and the editor make of a session's machine.
 func (p *proxy) machineSettings() turn.Settings {
 	set := turn.Settings{
-		V2:         p.version >= 2,
-		Wakes:      p.show != showOff,
+		V2:         p.who.version >= 2,
+		Wakes:      p.showWake() != showOff,
 		MaxDrains:  p.settings.MaxDrains,
 		AgentGrace: time.Duration(p.settings.AgentGraceMs) * time.Millisecond,
 		Permission: time.Duration(p.settings.WakePermissionMs) * time.Millisecond,

@@ -60,78 +60,27 @@ var clients = []struct{ name, show, why string }{
 	{"agent-shell", showAgent, "may be disturbed by a user_message_chunk"},
 }
 
-// clientSays remembers what the editor says of itself in initialize.
-func (p *proxy) clientSays(line []byte, e wire.Envelope) {
-	p.clientName = firstText(line, e.Params, "clientInfo", "info")
-	for _, at := range []string{"clientCapabilities", "capabilities"} {
-		if v, ok := wire.Get(line, e.Params, at, "session", "notices"); ok {
-			raw := string(v.Of(line))
-			p.noticesShown = raw != "false" && raw != "null"
-		}
+// showWake is how wakes are shown to this editor: never auto.
+func (p *proxy) showWake() string {
+	if p.settings.ShowWake != showAuto {
+		return p.settings.ShowWake
 	}
-	p.decideShow()
-}
-
-// agentSays remembers what the agent's answer to initialize says.
-func (p *proxy) agentSays(line []byte, e wire.Envelope) {
-	if name := firstText(line, e.Result, "agentInfo", "info"); name != "" {
-		p.agentName = name
-	}
-	for _, at := range []string{"agentInfo", "info"} {
-		if v := wire.Text(line, e.Result, at, "version"); v != "" {
-			p.agentVersion = v
-		}
-	}
-	if v, ok := wire.Get(line, e.Result, "protocolVersion"); ok {
-		if string(v.Of(line)) == "2" {
-			p.version = 2
-		} else {
-			p.version = 1
-		}
-	}
-}
-
-func firstText(line []byte, s wire.Span, names ...string) string {
-	for _, name := range names {
-		if text := wire.Text(line, s, name, "name"); text != "" {
-			return text
-		}
-	}
-	return ""
-}
-
-// decideShow turns the setting into what is done for this editor.
-func (p *proxy) decideShow() {
-	p.show = p.settings.ShowWake
-	if p.show == showAuto {
-		p.show, _ = p.autoShow()
-	}
-}
-
-func (p *proxy) autoShow() (show, why string) {
-	if p.noticesShown {
-		return showNotice, "advertises session.notices"
-	}
-	name := strings.ToLower(p.clientName)
-	for _, c := range clients {
-		if strings.HasPrefix(name, c.name) {
-			return c.show, c.why
-		}
-	}
-	return showAgent, "not known"
+	show, _ := p.who.auto()
+	return show
 }
 
 // echo shows the editor why a turn starts that it has not asked for. In version
 // 2 the agent shows each prompt itself, ours as well: see replayed.
 func (p *proxy) echo(s *session, notices []string) {
-	if p.show == showUser && p.version >= 2 {
+	show := p.showWake()
+	if show == showUser && p.who.version >= 2 {
 		return
 	}
 	text := visible(notices)
 	var update string
-	switch p.show {
+	switch show {
 	case showUser:
-		update = fmt.Sprintf(`{"sessionUpdate":"user_message_chunk","content":%s,"messageId":%s}`, textBlock(text), wire.Quote(p.prefix+randomHex(8)))
+		update = fmt.Sprintf(`{"sessionUpdate":"user_message_chunk","content":%s,"messageId":%s}`, textBlock(text), p.ours.messageID())
 	case showNotice:
 		update = fmt.Sprintf(`{"sessionUpdate":"notice","severity":"info","title":"Background task finished","description":%s}`, wire.Quote(text))
 	default:
@@ -149,31 +98,19 @@ func visible(notices []string) string {
 	return strings.Join(lines, "\n")
 }
 
-// ignoring are agents that take no MCP server from their client.
-var ignoring = []string{"pi-acp"}
-
 // note tells the daemon what was decided for the editor, for status.
 func (p *proxy) note(s *session) {
-	name := p.clientName
+	name := p.who.client
 	if name == "" {
 		name = "an unnamed editor"
 	}
-	text := fmt.Sprintf("%s: showWake %s", name, p.show)
+	text := fmt.Sprintf("%s: showWake %s", name, p.showWake())
 	if p.settings.ShowWake == showAuto {
-		_, why := p.autoShow()
+		_, why := p.who.auto()
 		text += " (auto: " + why + ")"
 	}
-	if p.ignores() {
-		text += "; " + p.agentName + " ignores mcpServers: no task tools"
+	if p.who.ignores() {
+		text += "; " + p.who.agent + " ignores mcpServers: no task tools"
 	}
 	p.ownerUpdate(s, rpc.OwnerUpdate{Note: &text})
-}
-
-func (p *proxy) ignores() bool {
-	for _, name := range ignoring {
-		if p.agentName == name {
-			return true
-		}
-	}
-	return false
 }

@@ -80,6 +80,7 @@ func (r *Registry) mergeLocked(known, o *owner, host Host, takeover bool) error 
 	t := r.transitionLocked()
 	next := known.OwnerRecord
 	if known.outLocked(host, takeover) {
+		r.voidLocked(t, next.Tokens)
 		next.Tokens = nil
 	}
 	for _, hash := range o.Tokens {

@@ -75,3 +75,8 @@ func producerFailed(err error) error {
 }
 
 func unknownTask(id string) error { return Errorf(KindUnknownTask, "unknown task %s", id) }
+
+// takenOver: the token was that of a host which another has put out.
+func takenOver() error {
+	return Errorf(KindOwnerGone, "this session has been opened or deleted in another place, so it has no background tasks here any more; do not retry: go on without them, and tell the user, who can open the session here again")
+}

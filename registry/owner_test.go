@@ -87,9 +87,8 @@ func TestTakeover(t *testing.T) {
 	if diff := cmp.Diff([]Handle{h}, next.heard()); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := w.ByToken("t1"); !errors.Is(err, ErrOwnerGone) {
-		t.Errorf("the old token: %v", err)
-	}
+	_, err := w.ByToken("t1")
+	wantMessage(t, err, ErrOwnerGone, takenOver().Error())
 	w.HostGone(next) // its end means nothing any more
 	if o, _ := w.Owner(h); o.Host != third {
 		t.Errorf("%+v", o)
@@ -101,6 +100,42 @@ func TestTakeover(t *testing.T) {
 		if _, err := w.Register(Registration{Token: bad}, third); !errors.Is(err, ErrInvalid) {
 			t.Errorf("token %q: %v", bad, err)
 		}
+	}
+}
+
+// TestTakenOverIsSaid: who still has a token of before a takeover does not wait, as
+// for a host that may come back, and is told what is the matter (API.md, ownerGone).
+func TestTakenOverIsSaid(t *testing.T) {
+	for _, way := range []string{"register", "bind"} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.register(Registration{Token: "t1", Session: "s"}, w.host)
+			w.HostGone(w.host)
+			waits := make(chan error)
+			go func() { _, err := w.AwaitToken(t.Context(), "t1"); waits <- err }()
+			synctest.Wait()
+			begin, next := time.Now(), &fakeHost{name: "next"}
+			if way == "register" {
+				w.register(Registration{Token: "t2", Session: "s", Takeover: true}, next)
+			} else {
+				w.register(Registration{Token: "t2"}, next)
+				if _, err := w.Bind(t.Context(), Binding{Token: "t2", Session: "s", Takeover: true}, next); err != nil {
+					t.Fatal(err)
+				}
+			}
+			wantMessage(t, <-waits, ErrOwnerGone, takenOver().Error())
+			_, err := w.AwaitToken(t.Context(), "t1")
+			wantMessage(t, err, ErrOwnerGone, takenOver().Error())
+			if since := time.Since(begin); since != 0 {
+				t.Errorf("%s: waited %v", way, since)
+			}
+			for i := range 2 * maxTaken { // and what is remembered is bounded
+				w.register(Registration{Token: fmt.Sprint("many", i), Session: "s", Takeover: true}, &fakeHost{})
+			}
+			if n := len(w.taken); n != maxTaken {
+				t.Errorf("%d tokens are remembered, want %d", n, maxTaken)
+			}
+		})
 	}
 }
 

@@ -48,6 +48,7 @@ func (r *Registry) Register(reg Registration, host Host) (Handle, error) {
 	}
 	byToken := slices.Contains(next.Tokens, hash)
 	if !byToken && o.outLocked(host, reg.Takeover) {
+		r.voidLocked(t, next.Tokens)
 		next.Tokens = nil
 	}
 	next.Tokens = withToken(next.Tokens, hash)

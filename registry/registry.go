@@ -58,6 +58,7 @@ type Registry struct {
 	lost         map[Handle]*owner  // registered ones without a host
 	names        map[name]*owner    // named ones
 	tokens       map[tokenPrefix][]tokenEntry
+	taken        [][32]byte        // tokens that are void since a takeover, oldest first
 	aliases      map[Handle]Handle // of owners that were merged into another
 	environments int64             // bytes of those of all owners
 	lenders      map[string]Host   // leases of callers that are no host of the owner

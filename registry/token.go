@@ -13,6 +13,7 @@ import (
 const (
 	maxToken  = 256  // bytes
 	maxTokens = 64   // of one owner; the oldest go
+	maxTaken  = 1024 // void ones that are remembered
 	maxText   = 4096 // bytes of an agent, session, title or folder
 	maxOwners = 10_000
 )
@@ -66,6 +67,15 @@ func (r *Registry) byTokenLocked(hash [32]byte) *owner {
 	return found
 }
 
+// voidLocked remembers tokens of an owner that was taken over: to who still has one
+// it is said that waiting is no use. The next daemon does not know it any more.
+func (r *Registry) voidLocked(t *transition, hashes [][32]byte) {
+	t.then(func() {
+		r.taken = append(r.taken, hashes...)
+		r.taken = slices.Delete(r.taken, 0, max(0, len(r.taken)-maxTaken))
+	})
+}
+
 // ByToken finds an owner at once, with a host or without.
 func (r *Registry) ByToken(token string) (Handle, error) {
 	hash, err := hashToken(token)
@@ -77,10 +87,14 @@ func (r *Registry) ByToken(token string) (Handle, error) {
 	if o := r.byTokenLocked(hash); o != nil {
 		return o.Handle, nil
 	}
+	if slices.Contains(r.taken, hash) {
+		return "", takenOver()
+	}
 	return "", ErrOwnerGone
 }
 
-// AwaitToken finds an owner that has a host, waiting up to 5 s for that.
+// AwaitToken finds an owner that has a host, waiting up to 5 s for that. A token
+// that was taken over comes back to nobody.
 func (r *Registry) AwaitToken(ctx context.Context, token string) (Handle, error) {
 	hash, err := hashToken(token)
 	if err != nil {
@@ -90,14 +104,19 @@ func (r *Registry) AwaitToken(ctx context.Context, token string) (Handle, error)
 	defer timeout.Stop()
 	for {
 		r.mu.Lock()
-		if o := r.byTokenLocked(hash); o != nil && o.host != nil && o.disposed == nil {
+		o := r.byTokenLocked(hash)
+		if o != nil && o.host != nil && o.disposed == nil {
 			r.mu.Unlock()
 			return o.Handle, nil
 		}
 		arrival, phase := await(&r.arrivals), r.phase
+		taken := o == nil && slices.Contains(r.taken, hash)
 		r.mu.Unlock()
-		if phase != open {
+		switch {
+		case phase != open:
 			return "", ErrShuttingDown
+		case taken:
+			return "", takenOver()
 		}
 		select {
 		case <-arrival:

@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -135,8 +136,10 @@ func TestOwners(t *testing.T) {
 	if lost.Owner != o.Owner {
 		t.Errorf("lost %+v", lost)
 	}
-	if err := first.try("owner/update", args{"token": tokenA, "status": "idle"}, nil); err == nil {
-		t.Error("the token that was taken over still works")
+	for method, params := range map[string]args{"owner/update": {"token": tokenA, "status": "idle"}, "tools/call": {"token": tokenA, "name": "task_list", "arguments": args{}}} {
+		if err := first.try(method, params, nil); !errors.Is(err, rpc.ErrOwnerGone) || !strings.Contains(err.Error(), "do not retry") {
+			t.Errorf("%s with the token that was taken over: %v", method, err)
+		}
 	}
 	var gone rpc.OwnerDisposed
 	second.call("owner/dispose", args{"token": tokenB}, &gone)

@@ -1,6 +1,9 @@
 package wire
 
-import "bytes"
+import (
+	"bytes"
+	"io"
+)
 
 // Gaps are those of the lines at hand. They belong to one goroutine.
 type Gaps struct {
@@ -11,6 +14,12 @@ type Gaps struct {
 // NewGaps makes an empty set for readers with that prefix of their marks.
 func NewGaps(prefix string) *Gaps {
 	return &Gaps{prefix: []byte(prefix), byMark: map[string]Gap{}}
+}
+
+// Reader reads lines from src whose gaps may be in this set. letter tells its marks
+// from those of other readers.
+func (g *Gaps) Reader(src io.Reader, letter byte) *Reader {
+	return NewReader(src, string(g.prefix), letter)
 }
 
 // Add takes the gaps of a line.

@@ -28,6 +28,7 @@ type Skim struct {
 	long     bool     // it is left out
 
 	whole, at int // how much of out is whole members, and at what depth
+	member    int // where the member at hand begins in out
 }
 
 // Add takes the next piece.
@@ -90,6 +91,9 @@ func (s *Skim) byte(c byte) {
 		s.out = append(s.out, c)
 		s.bad = s.bad || len(s.out) > skimLimit
 	}
+	if s.depth == 1 && (c == '{' || c == ',') {
+		s.member = len(s.out)
+	}
 }
 
 // Short gives the short form of the whole line, nil where there is none: it has
@@ -108,4 +112,23 @@ func (s *Skim) SoFar() []byte {
 		return nil
 	}
 	return append(bytes.Clone(s.out[:s.whole]), strings.Repeat("}", s.at)+"\n"...)
+}
+
+// Known is the short form of the line, or what of it has come so far.
+func (s *Skim) Known() []byte {
+	if line := s.Short(); line != nil {
+		return line
+	}
+	return s.SoFar()
+}
+
+// Within is the name of the member of the message that has not ended, "" where
+// that is not known.
+func (s *Skim) Within() string {
+	name, _, found := bytes.Cut(s.out[s.member:], []byte{':'})
+	name = bytes.TrimSpace(name)
+	if s.bad || !found || !bytes.HasSuffix(name, []byte{'"'}) {
+		return ""
+	}
+	return String(name)
 }

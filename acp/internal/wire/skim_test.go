@@ -33,17 +33,23 @@ func TestSkim(t *testing.T) {
 
 // What has come of a line so far is known, too.
 func TestSkimSoFar(t *testing.T) {
-	for _, c := range []struct{ line, want string }{
-		{`{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"text":"abc`, `{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"sessionId":"s"}}`},
-		{`{"params":{"prompt":[{"text":"abc`, ``},
-		{`{"a":{"b":{"c":1,"d":2}},"e":"f`, `{"a":{"b":{"c":1,"d":2}}}`},
-		{`{"id":1,"method":"x`, `{"id":1}`},
-		{`[1,2`, ``},
+	for _, c := range []struct{ line, want, within string }{
+		{`{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"text":"abc`, `{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"sessionId":"s"}}`, "params"},
+		{`{"params":{"prompt":[{"text":"abc`, ``, "params"},
+		{`{"a":{"b":{"c":1,"d":2}},"e":"f`, `{"a":{"b":{"c":1,"d":2}}}`, "e"},
+		{`{"id":1,"method":"x`, `{"id":1}`, "method"},
+		{`{ "result" : {"a":{"b":1},"c":[{"d":1},{"e`, `{ "result" : {"a":{"b":1}}}`, "result"},
+		{`{"id":1,"res`, `{"id":1}`, ""},
+		{`{"resultX:":"y`, ``, ""},
+		{`[1,2`, ``, ""},
 	} {
 		var s Skim
 		s.Add([]byte(c.line))
 		if got := strings.TrimSuffix(string(s.SoFar()), "\n"); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.line, got, c.want)
+		}
+		if got := s.Within(); got != c.within {
+			t.Errorf("%s: within %q, want %q", c.line, got, c.within)
 		}
 	}
 }
