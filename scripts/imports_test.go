@@ -52,6 +52,7 @@ var rooms = map[string][]string{
 	// Programs for people to read: they use the public protocols only.
 	"examples/agent":     {},
 	"examples/editor":    {},
+	"examples/harness":   {},
 	"examples/producers": {},
 }
 

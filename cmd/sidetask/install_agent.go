@@ -19,7 +19,7 @@ type agent struct {
 var agents = []agent{
 	{"Claude", []string{"claude-agent-acp"}, "claude_code", "agent-shell-anthropic-claude-acp-command"},
 	{"Codex", []string{"codex-acp"}, "codex", "agent-shell-openai-codex-acp-command"},
-	{"Gemini", []string{"gemini", "--experimental-acp"}, "gemini_cli", "agent-shell-google-gemini-acp-command"},
+	{"Gemini", []string{"gemini", "--acp"}, "gemini_cli", "agent-shell-google-gemini-acp-command"},
 	{"OpenCode", []string{"opencode", "acp"}, "opencode", "agent-shell-opencode-acp-command"},
 }
 

@@ -102,8 +102,8 @@ func TestInstallEditorPrints(t *testing.T) {
   },
 })
 `},
-		{[]string{"emacs", "--", "gemini", "--experimental-acp"}, `(setq agent-shell-google-gemini-acp-command
-      '("PROGRAM" "acp" "--" "gemini" "--experimental-acp"))
+		{[]string{"emacs", "--", "gemini", "--acp"}, `(setq agent-shell-google-gemini-acp-command
+      '("PROGRAM" "acp" "--" "gemini" "--acp"))
 `},
 		// One that the editor does not have must not take the place of one that it has.
 		{[]string{"neovim", "--", "/opt/my-agent", "acp"}, `require("codecompanion").setup({
