@@ -12,8 +12,8 @@ import (
 	"sidetask/rpc/client"
 )
 
-// longWait is a wait without an end of its own, in milliseconds: the longest
-// that the daemon takes (BEHAVIOUR T44).
+// longWait is the longest wait that the daemon takes, in milliseconds (BEHAVIOUR
+// T46): 24 days.
 const longWait = 2147483647
 
 // moment is how long a daemon may be away before the person is told.
@@ -178,13 +178,17 @@ func (l *link) get(ctx context.Context, id string) (rpc.Task, error) {
 	return result.Task, err
 }
 
-// wait waits until the task has ended or ms have passed; longWait is for ever.
-// The task says which it was.
-func (l *link) wait(ctx context.Context, id string, ms int64) (rpc.Task, error) {
+// wait waits until the task has ended or the deadline has passed, of which the
+// zero time is none. The task says which it was; past the deadline that is a look.
+func (l *link) wait(ctx context.Context, id string, deadline time.Time) (rpc.Task, error) {
 	for {
+		ms := int64(longWait)
+		if !deadline.IsZero() {
+			ms = min(max(time.Until(deadline).Milliseconds(), 1), longWait)
+		}
 		var result rpc.TaskResult
 		err := l.call(ctx, rpc.MethodTaskWait, rpc.TaskWait{TaskRef: rpc.TaskRef{ID: id}, TimeoutMs: number(ms)}, &result)
-		if err != nil || ms != longWait || result.Task.Status.Terminal() {
+		if err != nil || ms < longWait || result.Task.Status.Terminal() {
 			return result.Task, err
 		}
 	}

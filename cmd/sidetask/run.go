@@ -117,7 +117,7 @@ func (p *program) run(ctx context.Context, f runFlags, args []string) error {
 			return err
 		}
 	}
-	task, err := l.wait(ctx, id, longWait)
+	task, err := l.wait(ctx, id, time.Time{})
 	if err != nil {
 		return p.leave(ctx, l, err, id)
 	}
