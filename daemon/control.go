@@ -62,10 +62,23 @@ func (d *daemon) supervisor() string {
 	return "foreground"
 }
 
-// Stop ends the daemon as soon as the call is answered.
-func (d *daemon) Stop(keepTasks *bool) {
-	d.ask(end{cancel: d.cancelOnStop(keepTasks)})
+// KeepsTasks says whether live tasks run on when the daemon is stopped: as the
+// client asked, else as daemon.onStop says.
+func (d *daemon) KeepsTasks(asked *bool) bool {
+	if asked != nil {
+		return *asked
+	}
+	switch d.live.Current().Daemon.OnStop {
+	case "cancel":
+		return false
+	case "keep":
+		return true
+	}
+	return d.options.Service.Supervised()
 }
+
+// Stop ends the daemon as soon as the call is answered.
+func (d *daemon) Stop(keepTasks bool) { d.ask(end{cancel: !keepTasks}) }
 
 // CheckRestart runs `NEW daemon --check` before anything is given up for it: in
 // the environment that a restart in place leaves to NEW, too. A refusal is logged,

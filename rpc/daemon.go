@@ -78,6 +78,12 @@ type DaemonStop struct {
 	KeepTasks *bool `json:"keepTasks,omitempty"`
 }
 
+// DaemonStopped is the result of daemon/stop: what becomes of the tasks. (A daemon
+// of before does not say.)
+type DaemonStopped struct {
+	KeepTasks *bool `json:"keepTasks,omitempty"`
+}
+
 // DaemonRestart is the parameter of daemon/restart: re-exec in place, of the
 // given binary where one is named.
 type DaemonRestart struct {
