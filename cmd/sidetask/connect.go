@@ -39,18 +39,48 @@ func (p *program) options() (client.Options, error) {
 	return o, err
 }
 
-// dial connects to the daemon, the operator's way. The caller closes it.
+// dial connects to the daemon, the operator's way, and starts one if there is
+// none. The caller closes it.
 func (p *program) dial(ctx context.Context) (*client.Client, error) {
+	c, err := p.dialWith(ctx, !p.noAutostart)
+	if err == nil {
+		p.compare(c)
+	}
+	return c, err
+}
+
+// dialWith connects to the daemon. Without autostart none is started for it,
+// whatever the flag says.
+func (p *program) dialWith(ctx context.Context, autostart bool) (*client.Client, error) {
 	o, err := p.options()
 	if err != nil {
 		return nil, err
+	}
+	if !autostart {
+		o.Autostart = nil
 	}
 	c, err := client.Dial(ctx, o)
 	if err != nil {
 		return nil, noDaemon(err)
 	}
-	p.compare(c)
 	return c, nil
+}
+
+// look asks the daemon how it is, without starting one of our own; nil when
+// there is none.
+func (p *program) look(ctx context.Context) (*rpc.DaemonStatus, error) {
+	c, err := p.dialWith(ctx, false)
+	if errors.Is(err, client.ErrNoDaemon) || errors.Is(err, client.ErrLost) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	defer func() { _ = c.Close() }()
+	var status rpc.DaemonStatus
+	if err := c.Call(ctx, rpc.MethodDaemonStatus, rpc.Empty{}, &status); err != nil {
+		return nil, err
+	}
+	return &status, nil
 }
 
 // compare tells of a daemon that is older than this command.

@@ -87,6 +87,7 @@ func (d *doctor) folders() (paths.Paths, bool) {
 	}
 	if where.Warning != "" {
 		d.warn("socket", where.Advice, "%s", where.Warning)
+		d.p.astray.Do(func() {}) // so it is told
 	}
 	for _, dir := range []string{where.Runtime, where.State} {
 		info, err := os.Lstat(dir)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"sidetask/paths"
 	"sidetask/rpc"
+	"sidetask/rpc/client"
 	"sidetask/systemd"
 )
 
@@ -74,7 +76,7 @@ func (c *installCommand) endTasks(ctx context.Context, kill bool) error {
 			"%s", stillThere(live, status.Tasks.Leftovers))
 	}
 	keep := false
-	if err := c.p.endDaemon(ctx, rpc.DaemonStop{KeepTasks: &keep}); err != nil {
+	if _, _, err := c.p.endDaemon(ctx, rpc.DaemonStop{KeepTasks: &keep}); err != nil && !errors.Is(err, client.ErrNoDaemon) {
 		return err
 	}
 	c.p.say("the daemon has ended")

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"net"
 	"path/filepath"
 	"testing"
 
@@ -31,13 +30,15 @@ func TestBoardForgetsWithTheDaemon(t *testing.T) {
 // before that state is on its way.
 func TestNewsComesAfterTheState(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
-	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
 	news, handling := &feed{changes: make(chan change)}, make(chan struct{})
-	go subscribedLate(listener, handling) // ends with the connection
+	scriptedDaemon(t, socket, func(conn *scriptedConn, method string) (any, bool) {
+		if method == rpc.MethodInitialize {
+			return rpc.Initialized{ProtocolVersion: rpc.Version}, false
+		}
+		conn.notify(rpc.NotifyTaskChanged, rpc.TaskChanged{Seq: 2, Task: rpc.Task{ID: "bash-1", Status: rpc.StatusCompleted}})
+		<-handling
+		return rpc.TaskSubscribed{Seq: 1, Tasks: []rpc.Task{{ID: "bash-1", Status: rpc.StatusRunning}}}, false
+	})
 	keeper := client.Keep(client.KeeperOptions{
 		Options: client.Options{
 			Socket: socket,
@@ -53,35 +54,4 @@ func TestNewsComesAfterTheState(t *testing.T) {
 		t.Errorf("first came %+v, want the state", first)
 	}
 	<-news.changes
-}
-
-// subscribedLate serves one connection: it tells of a change, and of the state
-// before it once that is being handled.
-func subscribedLate(listener net.Listener, handling <-chan struct{}) {
-	conn, err := listener.Accept()
-	if err != nil {
-		return
-	}
-	defer func() { _ = conn.Close() }()
-	requests, answers := json.NewDecoder(conn), json.NewEncoder(conn)
-	for {
-		var request struct {
-			ID     json.RawMessage `json:"id"`
-			Method string          `json:"method"`
-		}
-		if requests.Decode(&request) != nil {
-			return
-		}
-		answer := map[string]any{"jsonrpc": "2.0", "id": request.ID}
-		switch request.Method {
-		case rpc.MethodInitialize:
-			answer["result"] = rpc.Initialized{ProtocolVersion: rpc.Version}
-		case rpc.MethodTaskSubscribe:
-			changed := rpc.TaskChanged{Seq: 2, Task: rpc.Task{ID: "bash-1", Status: rpc.StatusCompleted}}
-			_ = answers.Encode(map[string]any{"jsonrpc": "2.0", "method": rpc.NotifyTaskChanged, "params": changed})
-			<-handling
-			answer["result"] = rpc.TaskSubscribed{Seq: 1, Tasks: []rpc.Task{{ID: "bash-1", Status: rpc.StatusRunning}}}
-		}
-		_ = answers.Encode(answer)
-	}
 }
