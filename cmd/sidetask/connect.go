@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sidetask/paths"
@@ -111,13 +112,13 @@ func (p *program) call(ctx context.Context, method string, params, result any) e
 }
 
 // link is a connection that is kept over restarts of the daemon, for the
-// commands that stay: following and waiting.
+// commands that stay: following and waiting. Several goroutines may call.
 type link struct {
 	p      *program
 	keeper *client.Keeper
-	exits  string    // the folder of exit records
-	heard  bool      // a call has been answered
-	tell   sync.Once // that the daemon is gone
+	exits  string      // the folder of exit records
+	heard  atomic.Bool // a call has been answered
+	tell   sync.Once   // that the daemon is gone
 }
 
 // link connects. That it cannot is said now and not after a time-out.
@@ -161,11 +162,11 @@ func (l *link) call(ctx context.Context, method string, params, result any) erro
 			case <-c.Done():
 			case <-ctx.Done():
 			}
-			if (method == rpc.MethodTaskStart || !l.heard) && !l.p.noAutostart {
+			if (method == rpc.MethodTaskStart || !l.heard.Load()) && !l.p.noAutostart {
 				l.keeper.Start()
 			}
 		default:
-			l.heard = true
+			l.heard.Store(true)
 			return err
 		}
 	}
