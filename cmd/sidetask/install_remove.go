@@ -24,7 +24,7 @@ func (p *program) uninstallCommand() *cobra.Command {
 		Long: `Ends the daemon, disables and removes the user units and the binaries in ~/.local/bin.
 Configuration, output and finished tasks stay: it says where they are. It refuses
 while tasks run, unless --kill is given, which ends them.`,
-		Args: cobra.NoArgs,
+		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.uninstall(cmd.Context(), kill)
 		},
