@@ -20,11 +20,10 @@ import (
 const tryTime = 10 * time.Second
 
 // What `sidetask daemon --check` prints begins with one of these; after the second
-// comes the reason, and the exit status is configStatus where that is the file.
+// comes the reason, and the exit status is [rpc.ExitConfig] where that is the file.
 const (
-	CheckPassed  = "sidetask can serve: "
-	CheckFailed  = "sidetask cannot serve: "
-	configStatus = 78 // EX_CONFIG
+	CheckPassed = "sidetask can serve: "
+	CheckFailed = "sidetask cannot serve: "
 )
 
 // Status is daemon/status but for what the server knows: clients and configuration.
@@ -113,7 +112,7 @@ func tryOut(ctx context.Context, executable string) error {
 	switch reason = strings.TrimSpace(reason); {
 	case !refused || !errors.As(err, &exit):
 		return fmt.Errorf("%s is no sidetask that could be the daemon here (%q, %v): the daemon goes on as it is", executable, firstLine(out), err)
-	case exit.ExitCode() == configStatus:
+	case exit.ExitCode() == rpc.ExitConfig:
 		return rpc.Errorf(rpc.CodeConfiguration, "not restarted, the daemon goes on as it is: %s", reason)
 	}
 	return fmt.Errorf("not restarted, the daemon goes on as it is: %s", reason)

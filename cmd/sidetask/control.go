@@ -79,10 +79,7 @@ func (p *program) reload(ctx context.Context) error {
 	}
 	switch {
 	case len(result.Errors) > 0:
-		return &failure{
-			statusConfig, fmt.Errorf("refused: %s", strings.Join(result.Errors, "\n")),
-			"the settings in force stay; mend the file and reload again",
-		}
+		return badConfig(fmt.Errorf("refused, the settings in force stay: %s", strings.Join(result.Errors, "\n")))
 	case result.Changed:
 		p.say("the new settings are in force")
 	default:

@@ -63,7 +63,7 @@ func (d *doctor) config() *config.Settings {
 	switch {
 	case errors.As(err, &several):
 		for _, one := range several {
-			d.wrong("config", "correct it; `sidetask config check` repeats this", "%v", one)
+			d.wrong("config", mendFile, "%v", one)
 		}
 		return nil
 	case err != nil:
