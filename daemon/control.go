@@ -20,11 +20,10 @@ import (
 const tryTime = 10 * time.Second
 
 // What `sidetask daemon --check` prints begins with one of these; after the second
-// comes the reason, and the exit status is configStatus where that is the file.
+// comes the reason, and the exit status is [rpc.ExitConfig] where that is the file.
 const (
-	CheckPassed  = "sidetask can serve: "
-	CheckFailed  = "sidetask cannot serve: "
-	configStatus = 78 // EX_CONFIG
+	CheckPassed = "sidetask can serve: "
+	CheckFailed = "sidetask cannot serve: "
 )
 
 // Status is daemon/status but for what the server knows: clients and configuration.
@@ -62,10 +61,23 @@ func (d *daemon) supervisor() string {
 	return "foreground"
 }
 
-// Stop ends the daemon as soon as the call is answered.
-func (d *daemon) Stop(keepTasks *bool) {
-	d.ask(end{cancel: d.cancelOnStop(keepTasks)})
+// KeepsTasks says whether live tasks run on when the daemon is stopped: as the
+// client asked, else as daemon.onStop says.
+func (d *daemon) KeepsTasks(asked *bool) bool {
+	if asked != nil {
+		return *asked
+	}
+	switch d.live.Current().Daemon.OnStop {
+	case "cancel":
+		return false
+	case "keep":
+		return true
+	}
+	return d.options.Service.Supervised()
 }
+
+// Stop ends the daemon as soon as the call is answered.
+func (d *daemon) Stop(keepTasks bool) { d.ask(end{cancel: !keepTasks}) }
 
 // CheckRestart runs `NEW daemon --check` before anything is given up for it: in
 // the environment that a restart in place leaves to NEW, too. A refusal is logged,
@@ -100,7 +112,7 @@ func tryOut(ctx context.Context, executable string) error {
 	switch reason = strings.TrimSpace(reason); {
 	case !refused || !errors.As(err, &exit):
 		return fmt.Errorf("%s is no sidetask that could be the daemon here (%q, %v): the daemon goes on as it is", executable, firstLine(out), err)
-	case exit.ExitCode() == configStatus:
+	case exit.ExitCode() == rpc.ExitConfig:
 		return rpc.Errorf(rpc.CodeConfiguration, "not restarted, the daemon goes on as it is: %s", reason)
 	}
 	return fmt.Errorf("not restarted, the daemon goes on as it is: %s", reason)

@@ -84,19 +84,19 @@ func (d *daemon) await(ctx context.Context, signals <-chan os.Signal, accepted <
 	for {
 		select {
 		case <-ctx.Done():
-			return end{cancel: d.cancelOnStop(nil)}
+			return end{cancel: !d.KeepsTasks(nil)}
 		case err := <-accepted:
 			if errors.Is(err, server.ErrClosed) {
 				err = nil
 			}
-			return end{cancel: d.cancelOnStop(nil), err: err}
+			return end{cancel: !d.KeepsTasks(nil), err: err}
 		case s := <-signals:
 			switch s {
 			case syscall.SIGHUP:
 				ask(d.reloadNow)
 			case syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT:
 				d.log.Info("stopping", "signal", s.String())
-				return end{cancel: d.cancelOnStop(nil)}
+				return end{cancel: !d.KeepsTasks(nil)}
 			}
 		case request := <-d.requests:
 			return request
@@ -110,21 +110,6 @@ func (d *daemon) await(ctx context.Context, signals <-chan os.Signal, accepted <
 			idle.Reset(d.idleExit())
 		}
 	}
-}
-
-// cancelOnStop says whether live tasks end with the daemon: as the client
-// said, else as daemon.onStop says.
-func (d *daemon) cancelOnStop(keep *bool) bool {
-	if keep != nil {
-		return !*keep
-	}
-	switch d.live.Current().Daemon.OnStop {
-	case "cancel":
-		return true
-	case "keep":
-		return false
-	}
-	return !d.options.Service.Supervised()
 }
 
 // never is a time that does not come.

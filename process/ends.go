@@ -175,6 +175,7 @@ func outcome(e wire.Exit) registry.Outcome {
 	case wire.CauseStop:
 		o.Status = registry.Killed
 	case wire.CauseTimeout:
+		o.TimedOut = true
 		o.Status, detail = registry.Killed, fmt.Sprintf("timed out after %d ms", e.TimeoutMs)
 	}
 	if e.Dropped > 0 {

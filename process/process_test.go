@@ -275,6 +275,9 @@ func TestOutcome(t *testing.T) {
 		if got := string(o.Status) + ", " + *o.Detail; got != want {
 			t.Errorf("%+v ended %q, want %q", e, got, want)
 		}
+		if o.TimedOut != (e.Cause == wire.CauseTimeout) {
+			t.Errorf("%+v timed out: %t", e, o.TimedOut)
+		}
 	}
 }
 

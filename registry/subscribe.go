@@ -123,7 +123,7 @@ func (s *Subscription) eventLocked(e LogEntry) (Event, bool) {
 		return Event{}, false // its removal follows in the log, or it is not theirs
 	}
 	if e.Status != t.Status { // what belongs to a later status was not known then
-		t.ExitCode, t.Signal, t.Reported = nil, "", false
+		t.ExitCode, t.Signal, t.TimedOut, t.Reported = nil, "", false, false
 	}
 	t.Status, t.Detail, t.FinishedAt = e.Status, e.Detail, e.FinishedAt
 	return Event{Seq: e.Seq, Task: t}, true

@@ -105,17 +105,17 @@ func TestSubscribeReplay(t *testing.T) {
 	}
 	s := w.subscribe(AsOperator(), "/", 0)
 	code := 143
-	w.Settle(task.Row, Outcome{Status: Killed, ExitCode: &code, Signal: "SIGTERM"})
+	w.Settle(task.Row, Outcome{Status: Killed, ExitCode: &code, Signal: "SIGTERM", TimedOut: true})
 	for _, want := range []Task{
 		{Status: Running},
 		{Status: Stopping},
-		{Status: Killed, ExitCode: &code, Signal: "SIGTERM", Reported: true},
+		{Status: Killed, ExitCode: &code, Signal: "SIGTERM", TimedOut: true, Reported: true},
 	} {
 		e, err := s.Next(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := Task{Status: e.Task.Status, ExitCode: e.Task.ExitCode, Signal: e.Task.Signal, Reported: e.Task.Reported}
+		got := Task{Status: e.Task.Status, ExitCode: e.Task.ExitCode, Signal: e.Task.Signal, TimedOut: e.Task.TimedOut, Reported: e.Task.Reported}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}

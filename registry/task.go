@@ -64,6 +64,7 @@ type Task struct {
 	Reported    bool
 	ExitCode    *int
 	Signal      string
+	TimedOut    bool // it was ended by its time limit
 }
 
 // Outcome is how a task ended (BEHAVIOUR T2).
@@ -72,7 +73,8 @@ type Outcome struct {
 	Detail   *string
 	ExitCode *int
 	Signal   string // "SIGTERM"
-	EndedAt  int64  // ms since the epoch; 0 = now
+	TimedOut bool
+	EndedAt  int64 // ms since the epoch; 0 = now
 	// RanMs is how long the work took by a clock that nobody sets; then the end
 	// is that long after the start, whatever EndedAt says. 0 = not known.
 	RanMs int64

@@ -78,6 +78,19 @@ type DaemonStop struct {
 	KeepTasks *bool `json:"keepTasks,omitempty"`
 }
 
+// DaemonStopped is the result of daemon/stop: what becomes of the tasks. (A daemon
+// of before does not say.)
+type DaemonStopped struct {
+	KeepTasks *bool `json:"keepTasks,omitempty"`
+}
+
+// Exit statuses of a daemon that did not come up. The unit file names them, too.
+const (
+	ExitUnavailable = 69 // EX_UNAVAILABLE
+	ExitBusy        = 75 // EX_TEMPFAIL: another daemon has the state's lock
+	ExitConfig      = 78 // EX_CONFIG: the configuration is refused
+)
+
 // DaemonRestart is the parameter of daemon/restart: re-exec in place, of the
 // given binary where one is named.
 type DaemonRestart struct {

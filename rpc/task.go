@@ -45,6 +45,7 @@ type Operator struct {
 	Leftovers int    `json:"leftovers"` // processes left running after the end
 	ExitCode  *int   `json:"exitCode,omitempty"`
 	Signal    string `json:"signal,omitempty"` // SIGTERM
+	TimedOut  bool   `json:"timedOut,omitempty"`
 	CPUMs     *int64 `json:"cpuMs,omitempty"`
 	RSSMax    *int64 `json:"rssMax,omitempty"` // bytes
 }

@@ -28,7 +28,7 @@ func (s *statements) prepare(ctx context.Context, conn *sql.Conn) error {
 		{&s.begin, `BEGIN IMMEDIATE`},
 		{&s.commit, `COMMIT`},
 		{&s.rollback, `ROLLBACK`},
-		{&s.putTask, `INSERT OR REPLACE INTO tasks VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`},
+		{&s.putTask, `INSERT OR REPLACE INTO tasks VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`},
 		{&s.moveCursors, `UPDATE tasks SET cursor = ?, op_cursor = ? WHERE row = ?`},
 		{&s.dropTask, `DELETE FROM tasks WHERE row = ?`},
 		{&s.putOwner, `INSERT OR REPLACE INTO owners VALUES (?,?,?,?,?,?,?,?,?,?)`},
@@ -144,7 +144,7 @@ func taskColumns(t *registry.Record) []any {
 	return []any{
 		int64(t.Row), t.ID, t.Kind, t.Label, t.OutputLimit, string(t.Owner), string(t.Scope), t.Producer,
 		t.Stream, string(t.Status), t.Detail, t.StartedAt, t.FinishedAt, t.Reported, t.ExitCode, t.Signal,
-		t.Starting, t.Registered, t.Ended, t.Cursor, t.OpCursor, string(t.Notice), t.Lease, t.Key, t.Cause,
+		t.Starting, t.Registered, t.Ended, t.Cursor, t.OpCursor, string(t.Notice), t.Lease, t.Key, t.Cause, t.TimedOut,
 	}
 }
 

@@ -86,7 +86,7 @@ func scanTask(rows *sql.Rows, state *registry.State) error {
 	err := rows.Scan(
 		&t.Row, &t.ID, &t.Kind, &t.Label, &t.OutputLimit, &t.Owner, &t.Scope, &t.Producer,
 		&t.Stream, &t.Status, &t.Detail, &t.StartedAt, &t.FinishedAt, &t.Reported, &t.ExitCode, &t.Signal,
-		&t.Starting, &t.Registered, &t.Ended, &t.Cursor, &t.OpCursor, &t.Notice, &t.Lease, &t.Key, &t.Cause)
+		&t.Starting, &t.Registered, &t.Ended, &t.Cursor, &t.OpCursor, &t.Notice, &t.Lease, &t.Key, &t.Cause, &t.TimedOut)
 	state.Tasks = append(state.Tasks, t)
 	return err
 }

@@ -33,6 +33,10 @@ var migrations = []string{
 		finished_at INTEGER NOT NULL, removed_id TEXT, removed_owner TEXT, removed_scope TEXT
 	);
 	`,
+	`
+	ALTER TABLE tasks ADD COLUMN timed_out INTEGER NOT NULL DEFAULT 0;
+	UPDATE tasks SET timed_out = 1 WHERE producer = 'command' AND detail LIKE 'timed out after %';
+	`,
 }
 
 // migrate brings the schema up to date, in one transaction.

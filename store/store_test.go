@@ -52,7 +52,7 @@ func whole() registry.Change {
 		Task: registry.Task{
 			Row: 7, ID: "bash-4", Kind: "bash", Label: "make \x00\n\u00fc", OutputLimit: 64, Owner: "o-2", Scope: "/a/b",
 			Producer: "command", Stream: true, Status: registry.Completed, Detail: &detail, StartedAt: 11, FinishedAt: 12,
-			Reported: true, ExitCode: &code, Signal: "SIGTERM",
+			Reported: true, ExitCode: &code, Signal: "SIGTERM", TimedOut: true,
 		},
 		Starting: true, Registered: 2, Ended: 3, Cursor: 1 << 40, OpCursor: 9, Notice: registry.Leased, Lease: "l-1", Key: "k", Cause: "owner lost",
 	}
@@ -121,6 +121,39 @@ func TestRoundTrip(t *testing.T) {
 	commit(t, s, registry.Change{TrimLog: 4})
 	c.Log = nil
 	wantState(t, load(t, s), c, 3) // the number goes on though the log is empty
+}
+
+// TestFirstSchema: a file of the first schema is brought up to date; which tasks had
+// timed out stood in the detail then, where an outside producer may say so, too.
+func TestFirstSchema(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sidetask.db")
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range []string{
+		`CREATE TABLE migrations (version INTEGER PRIMARY KEY, at INTEGER NOT NULL)`,
+		`INSERT INTO migrations VALUES (1, 0)`,
+		migrations[0],
+		`INSERT INTO tasks VALUES (1,'bash-1','bash','l',0,'','/','command',1,'killed','timed out after 50 ms',1,2,1,NULL,'SIGTERM',0,1,2,0,0,'','','','')`,
+		`INSERT INTO tasks VALUES (2,'x-1','x','l',0,'','/','outside',1,'killed','timed out after 50 ms',1,2,1,NULL,'',0,1,2,0,0,'','','','')`,
+	} {
+		if _, err := db.Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	state := load(t, open(t, path))
+	if len(state.Tasks) != 2 {
+		t.Fatalf("%d tasks, want 2", len(state.Tasks))
+	}
+	for _, task := range state.Tasks {
+		if task.TimedOut != (task.ID == "bash-1") {
+			t.Errorf("%s timed out: %t", task.ID, task.TimedOut)
+		}
+	}
 }
 
 // TestAllOrNothing: a change that fails half-way leaves nothing.

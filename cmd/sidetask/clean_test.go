@@ -32,6 +32,8 @@ func TestClean(t *testing.T) {
 		{"colours", "\x1b[1;31mred\x1b[0m\n", "red\n", "\x1b[1;31mred\x1b[0m\n"},
 		{"cursor", "\x1b[2Ja\x1b[3;4Hb\x1b[?25l\n", "ab\n", "ab\n"},
 		{"title", "\x1b]0;owned\x07a\x1b]8;;http://x\x1b\\b\n", "ab\n", "ab\n"},
+		{"title without end", "before\n\x1b]0;title\nhello\n", "before\n\nhello\n", "before\n\nhello\n"},
+		{"device control without end", "\x1bPq#0;2\r\nhello\n", "\nhello\n", "\nhello\n"},
 		{"device control", "\x1bPq#0;2;0;0;0\x1b\\a\n", "a\n", "a\n"},
 		{"charset and keypad", "\x1b(B\x1b=a\n", "a\n", "a\n"},
 		{"progress", "10%\r20%\r100%\n", "100%\n", "10%\r20%\r100%\n"},
@@ -58,7 +60,7 @@ func TestClean(t *testing.T) {
 // Where the daemon's answers are cut makes no difference, and nothing that a
 // terminal could obey comes through.
 func TestCleanAnywhereCut(t *testing.T) {
-	pieces := []string{"a", "é", "😀", "\n", "\r", "plain\nlines\n", "\x1b[31m", "\x1b[2J", "\x1b]0;t\x07", "\x1b]0;t\x1b\\", "\xff", "\x00", "\x1b", "word "}
+	pieces := []string{"a", "é", "😀", "\n", "\r", "plain\nlines\n", "\x1b[31m", "\x1b[2J", "\x1b]0;t\x07", "\x1b]0;t\x1b\\", "\x1b]0;t", "\xff", "\x00", "\x1b", "word "}
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOf(rapid.SampledFrom(pieces)).Draw(t, "text"), "")
 		cut := rapid.IntRange(0, len(text)).Draw(t, "cut")

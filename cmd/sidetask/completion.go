@@ -14,7 +14,7 @@ func (p *program) taskIDs(want func(rpc.Task) bool) cobra.CompletionFunc {
 		if cmd.Args != nil && cmd.Args(cmd, append(args, "ID")) != nil { // takes no more
 			return nil, nothing
 		}
-		c, err := p.running(cmd.Context())
+		c, err := p.dialWith(cmd.Context(), false)
 		if err != nil {
 			return nil, nothing
 		}

@@ -125,7 +125,7 @@ func load(path string) (*config.Settings, config.Origins, error) {
 	settings, origins, err := config.Load(path)
 	var bad config.Errors
 	if errors.As(err, &bad) {
-		return nil, nil, &failure{statusConfig, bad, "mend the file; the daemon keeps the settings that it has"}
+		return nil, nil, badConfig(bad)
 	}
 	return settings, origins, err
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sidetask/paths"
@@ -12,8 +13,8 @@ import (
 	"sidetask/rpc/client"
 )
 
-// longWait is a wait without an end of its own, in milliseconds: the longest
-// that the daemon takes (BEHAVIOUR T44).
+// longWait is the longest wait that the daemon takes, in milliseconds (BEHAVIOUR
+// T46): 24 days.
 const longWait = 2147483647
 
 // moment is how long a daemon may be away before the person is told.
@@ -39,18 +40,48 @@ func (p *program) options() (client.Options, error) {
 	return o, err
 }
 
-// dial connects to the daemon, the operator's way. The caller closes it.
+// dial connects to the daemon, the operator's way, and starts one if there is
+// none. The caller closes it.
 func (p *program) dial(ctx context.Context) (*client.Client, error) {
+	c, err := p.dialWith(ctx, !p.noAutostart)
+	if err == nil {
+		p.compare(c)
+	}
+	return c, err
+}
+
+// dialWith connects to the daemon. Without autostart none is started for it,
+// whatever the flag says.
+func (p *program) dialWith(ctx context.Context, autostart bool) (*client.Client, error) {
 	o, err := p.options()
 	if err != nil {
 		return nil, err
+	}
+	if !autostart {
+		o.Autostart = nil
 	}
 	c, err := client.Dial(ctx, o)
 	if err != nil {
 		return nil, noDaemon(err)
 	}
-	p.compare(c)
 	return c, nil
+}
+
+// look asks the daemon how it is, without starting one of our own; nil when
+// there is none.
+func (p *program) look(ctx context.Context) (*rpc.DaemonStatus, error) {
+	c, err := p.dialWith(ctx, false)
+	if errors.Is(err, client.ErrNoDaemon) || errors.Is(err, client.ErrLost) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	defer func() { _ = c.Close() }()
+	var status rpc.DaemonStatus
+	if err := c.Call(ctx, rpc.MethodDaemonStatus, rpc.Empty{}, &status); err != nil {
+		return nil, err
+	}
+	return &status, nil
 }
 
 // compare tells of a daemon that is older than this command.
@@ -81,13 +112,13 @@ func (p *program) call(ctx context.Context, method string, params, result any) e
 }
 
 // link is a connection that is kept over restarts of the daemon, for the
-// commands that stay: following and waiting.
+// commands that stay: following and waiting. Several goroutines may call.
 type link struct {
 	p      *program
 	keeper *client.Keeper
-	exits  string    // the folder of exit records
-	heard  bool      // a call has been answered
-	tell   sync.Once // that the daemon is gone
+	exits  string      // the folder of exit records
+	heard  atomic.Bool // a call has been answered
+	tell   sync.Once   // that the daemon is gone
 }
 
 // link connects. That it cannot is said now and not after a time-out.
@@ -131,11 +162,11 @@ func (l *link) call(ctx context.Context, method string, params, result any) erro
 			case <-c.Done():
 			case <-ctx.Done():
 			}
-			if (method == rpc.MethodTaskStart || !l.heard) && !l.p.noAutostart {
+			if (method == rpc.MethodTaskStart || !l.heard.Load()) && !l.p.noAutostart {
 				l.keeper.Start()
 			}
 		default:
-			l.heard = true
+			l.heard.Store(true)
 			return err
 		}
 	}
@@ -178,13 +209,17 @@ func (l *link) get(ctx context.Context, id string) (rpc.Task, error) {
 	return result.Task, err
 }
 
-// wait waits until the task has ended or ms have passed; longWait is for ever.
-// The task says which it was.
-func (l *link) wait(ctx context.Context, id string, ms int64) (rpc.Task, error) {
+// wait waits until the task has ended or the deadline has passed, of which the
+// zero time is none. The task says which it was; past the deadline that is a look.
+func (l *link) wait(ctx context.Context, id string, deadline time.Time) (rpc.Task, error) {
 	for {
+		ms := int64(longWait)
+		if !deadline.IsZero() {
+			ms = min(max(time.Until(deadline).Milliseconds(), 1), longWait)
+		}
 		var result rpc.TaskResult
 		err := l.call(ctx, rpc.MethodTaskWait, rpc.TaskWait{TaskRef: rpc.TaskRef{ID: id}, TimeoutMs: number(ms)}, &result)
-		if err != nil || ms != longWait || result.Task.Status.Terminal() {
+		if err != nil || ms < longWait || result.Task.Status.Terminal() {
 			return result.Task, err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"sidetask/config"
 	"sidetask/daemon"
 	"sidetask/paths"
+	"sidetask/rpc"
 	"sidetask/rpc/client"
 	"sidetask/systemd"
 )
@@ -121,19 +122,14 @@ func (p *program) serve(ctx context.Context, f daemonFlags, service *systemd.Ser
 	case errors.As(err, &bad):
 		return badConfig(bad)
 	case errors.As(err, &busy):
-		return &failure{client.StatusBusy, err, busy.Hint()}
+		return &failure{rpc.ExitBusy, err, busy.Hint()}
 	}
 	return err
 }
 
-// badConfig is the failure that a refused configuration file is.
-func badConfig(bad config.Errors) error {
-	return &failure{statusConfig, bad, "mend the file; `sidetask config check` looks at it again"}
-}
-
 // failed is the report of a daemon that did not come up.
 func failed(err error) client.Report {
-	report := client.Report{Error: err.Error(), Status: client.StatusUnavailable}
+	report := client.Report{Error: err.Error(), Status: rpc.ExitUnavailable}
 	var f *failure
 	if errors.As(err, &f) {
 		report.Hint, report.Status = f.next, f.status

@@ -53,7 +53,7 @@ func (p *program) doctorCommand() *cobra.Command {
 		Long: `Checks the installation, configuration, folders, daemon, service, system limits and
 agents, and changes nothing. A daemon is not started for it. The exit status is 1 where
 something is wrong.`,
-		Args: cobra.NoArgs,
+		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d := &doctor{p: p}
 			d.examine(cmd.Context())

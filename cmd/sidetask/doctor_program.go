@@ -63,7 +63,7 @@ func (d *doctor) config() *config.Settings {
 	switch {
 	case errors.As(err, &several):
 		for _, one := range several {
-			d.wrong("config", "correct it; `sidetask config check` repeats this", "%v", one)
+			d.wrong("config", mendFile, "%v", one)
 		}
 		return nil
 	case err != nil:
@@ -87,6 +87,7 @@ func (d *doctor) folders() (paths.Paths, bool) {
 	}
 	if where.Warning != "" {
 		d.warn("socket", where.Advice, "%s", where.Warning)
+		d.p.astray.Do(func() {}) // so it is told
 	}
 	for _, dir := range []string{where.Runtime, where.State} {
 		info, err := os.Lstat(dir)

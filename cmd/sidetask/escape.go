@@ -41,12 +41,15 @@ func sequence(b []byte) int {
 }
 
 // commandString is [sequence] for those that hold a text (titles, links,
-// pictures): it is ended by ST or a bell.
+// pictures): it is ended by ST or a bell. None that we know holds a newline; one
+// that does was never ended, and must not swallow the lines that follow.
 func commandString(b []byte) int {
 	for n := 2; n < len(b); n++ {
 		switch b[n] {
 		case bell, cancel, substitute:
 			return n + 1
+		case '\n':
+			return n
 		case escape:
 			switch {
 			case n+1 == len(b):

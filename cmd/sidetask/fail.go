@@ -13,8 +13,8 @@ import (
 const (
 	statusError    = 1
 	statusUsage    = 2
-	statusNoDaemon = 69 // EX_UNAVAILABLE
-	statusConfig   = 78 // EX_CONFIG
+	statusNoDaemon = rpc.ExitUnavailable
+	statusConfig   = rpc.ExitConfig
 	statusTimeout  = 124
 )
 
@@ -40,6 +40,12 @@ func fail(next, format string, args ...any) error {
 func misuse(next, format string, args ...any) error {
 	return &failure{statusUsage, fmt.Errorf(format, args...), next}
 }
+
+// mendFile is what to do about a configuration file that is refused.
+const mendFile = "mend the file; `sidetask config check` looks at it again"
+
+// badConfig is the failure that such a file is.
+func badConfig(why error) error { return &failure{statusConfig, why, mendFile} }
 
 // exit is no error but the exit status of a command that has said all it had to.
 type exit int
@@ -75,7 +81,7 @@ func statusOf(err error) int {
 		return f.status
 	case errors.As(err, &answer) && answer.Code == rpc.CodeConfiguration:
 		return statusConfig
-	case errors.As(err, &start) && start.Status == client.StatusConfig:
+	case errors.As(err, &start) && start.Status == rpc.ExitConfig:
 		return statusConfig
 	case start != nil, errors.Is(err, client.ErrNoDaemon), errors.Is(err, client.ErrLost), errors.Is(err, rpc.ErrShuttingDown):
 		return statusNoDaemon
@@ -94,7 +100,7 @@ func nextStep(err error) string {
 	}
 	switch answer.Code {
 	case rpc.CodeConfiguration:
-		return "mend the file; `sidetask config check` looks at it again"
+		return mendFile
 	case rpc.CodeUnknownTask:
 		return "`sidetask ls -a` lists all tasks"
 	case rpc.CodeOwnerGone:

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"sidetask/rpc"
 )
@@ -32,7 +33,7 @@ func (p *program) followRun(ctx context.Context, l *link, id string, f runFlags)
 	if err := p.copyOutput(ctx, l, tailRequest{id: id, follow: true}, p.taskOutput(f.raw)); err != nil {
 		return p.leave(ctx, l, err, id)
 	}
-	task, err := l.wait(ctx, id, longWait)
+	task, err := l.wait(ctx, id, time.Time{})
 	if err != nil {
 		return p.leave(ctx, l, err, id)
 	}

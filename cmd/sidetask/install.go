@@ -31,13 +31,15 @@ func (p *program) installCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install [--systemd] | --editor NAME [--write] [--preset /SCOPE] [-- AGENT ARGS…]",
 		Short: "Put the program in its place, make it a user service, print an editor's entry",
-		Long: `Copies sidetask and sidetask-keeper to ~/.local/bin. With --systemd it also writes the
-user units, enables the socket, and says what else the service wants: then the first
-client starts the daemon, and tasks outlive its restarts. It may be repeated.
+		Long: `Copies sidetask and sidetask-keeper to ~/.local/bin. With --systemd it also
+writes the user units, enables the socket, and says what else the service wants:
+then the first client starts the daemon, and tasks outlive its restarts. It may
+be repeated.
 
 With --editor it prints the entry that makes an editor run its agent through
-sidetask, and where that goes; it installs nothing. The agent is the one after --, or the first known
-one on the PATH; --bin says where sidetask was installed. --write puts it into Zed's settings, keeping comments and a copy.`,
+sidetask, and where that goes; it installs nothing. The agent is the one after
+--, or the first known one on the PATH; --bin says where sidetask was installed.
+--write puts it into Zed's settings, keeping comments and a copy.`,
 		Example: `  sidetask install --systemd
   sidetask install --editor zed --write
   sidetask install --editor neovim -- codex-acp`,
@@ -212,10 +214,18 @@ func (c *installCommand) copyBinaries(dir string) (changed bool, err error) {
 		if err != nil {
 			return false, fail("see to it that you may write there, or name another folder with --bin", "%s cannot be put into %s: %w", name, dir, err)
 		}
-		c.p.say("%s %s", tilde(filepath.Join(dir, name)), map[bool]string{true: "is installed", false: "is up to date"}[one])
+		c.tellFile(filepath.Join(dir, name), "is installed", one)
 		changed = changed || one
 	}
 	return changed, nil
+}
+
+// tellFile says what was done to a file, where that was anything.
+func (c *installCommand) tellFile(path, done string, changed bool) {
+	if !changed {
+		done = "is up to date"
+	}
+	c.p.say("%s %s", tilde(path), done)
 }
 
 // writeUnits writes the two unit files, and has the manager read them.
@@ -234,7 +244,7 @@ func (c *installCommand) writeUnits(ctx context.Context, m manager, dir string) 
 		if err != nil {
 			return changed, err
 		}
-		c.p.say("%s %s", tilde(path), map[bool]string{true: "is written", false: "is up to date"}[one])
+		c.tellFile(path, "is written", one)
 		changed = changed || one
 	}
 	if _, err := m.ctl(ctx, "daemon-reload"); err != nil {

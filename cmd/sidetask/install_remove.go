@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"sidetask/paths"
 	"sidetask/rpc"
+	"sidetask/rpc/client"
 	"sidetask/systemd"
 )
 
@@ -22,7 +24,7 @@ func (p *program) uninstallCommand() *cobra.Command {
 		Long: `Ends the daemon, disables and removes the user units and the binaries in ~/.local/bin.
 Configuration, output and finished tasks stay: it says where they are. It refuses
 while tasks run, unless --kill is given, which ends them.`,
-		Args: cobra.NoArgs,
+		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.uninstall(cmd.Context(), kill)
 		},
@@ -74,7 +76,7 @@ func (c *installCommand) endTasks(ctx context.Context, kill bool) error {
 			"%s", stillThere(live, status.Tasks.Leftovers))
 	}
 	keep := false
-	if err := c.p.endDaemon(ctx, rpc.DaemonStop{KeepTasks: &keep}); err != nil {
+	if _, _, err := c.p.endDaemon(ctx, rpc.DaemonStop{KeepTasks: &keep}); err != nil && !errors.Is(err, client.ErrNoDaemon) {
 		return err
 	}
 	c.p.say("the daemon has ended")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"sidetask/paths"
 	"sidetask/rpc"
 	"sidetask/rpc/client"
 	"sidetask/systemd"
@@ -25,7 +24,8 @@ func (c *installCommand) enable(ctx context.Context, m manager, changed bool) er
 		return err
 	}
 	if was != nil && (changed || was.Supervisor != "systemd") {
-		if err := c.p.stopKeeping(ctx); err != nil {
+		keep := true
+		if _, _, err := c.p.endDaemon(ctx, rpc.DaemonStop{KeepTasks: &keep}); err != nil && !errors.Is(err, client.ErrNoDaemon) {
 			return err
 		}
 		c.p.say("the daemon of before (pid %d, %s) has ended; its tasks go on", was.PID, was.Supervisor)
@@ -46,58 +46,6 @@ func (c *installCommand) enable(ctx context.Context, m manager, changed bool) er
 	}
 	c.p.say("%s is enabled; the daemon runs as a service (pid %d)", systemd.SocketUnit, now.PID)
 	return nil
-}
-
-// look asks the daemon how it is, without starting one of our own; nil when
-// there is none.
-func (p *program) look(ctx context.Context) (*rpc.DaemonStatus, error) {
-	where, err := paths.Find()
-	if err != nil {
-		return nil, &failure{statusNoDaemon, err, ""}
-	}
-	conn, err := client.Dial(ctx, client.Options{Socket: where.Socket, Name: "sidetask", Version: version()})
-	if errors.Is(err, client.ErrNoDaemon) || errors.Is(err, client.ErrLost) {
-		return nil, nil
-	} else if err != nil {
-		return nil, err
-	}
-	defer func() { _ = conn.Close() }()
-	var status rpc.DaemonStatus
-	if err := conn.Call(ctx, rpc.MethodDaemonStatus, rpc.Empty{}, &status); err != nil {
-		return nil, err
-	}
-	return &status, nil
-}
-
-// stopKeeping ends the daemon, leaves its tasks to the next one, and waits until it
-// is gone.
-func (p *program) stopKeeping(ctx context.Context) error {
-	keep := true
-	return p.endDaemon(ctx, rpc.DaemonStop{KeepTasks: &keep})
-}
-
-// endDaemon ends the daemon and waits until it is gone; none is no error.
-func (p *program) endDaemon(ctx context.Context, how rpc.DaemonStop) error {
-	where, err := paths.Find()
-	if err != nil {
-		return err
-	}
-	conn, err := client.Dial(ctx, client.Options{Socket: where.Socket, Name: "sidetask", Version: version()})
-	if errors.Is(err, client.ErrNoDaemon) {
-		return nil
-	} else if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close() }()
-	if err := conn.Call(ctx, rpc.MethodDaemonStop, how, &rpc.Empty{}); err != nil && !errors.Is(err, client.ErrLost) {
-		return err
-	}
-	select {
-	case <-conn.Done():
-		return nil
-	case <-ctx.Done():
-		return fail("`sidetask status` says what it is doing", "the daemon did not end: %w", ctx.Err())
-	}
 }
 
 // advise says what the service does not have from its manager.

@@ -48,7 +48,7 @@ func (p *program) output(ctx context.Context, f outputFlags, id string) error {
 		Wait:    f.wait,
 	}
 	if f.timeout != 0 {
-		params.Wait, params.TimeoutMs = true, number(f.timeout.ms())
+		params.Wait, params.TimeoutMs = true, number(min(f.timeout.ms(), longWait))
 	} else if f.wait {
 		params.TimeoutMs = number(longWait)
 	}

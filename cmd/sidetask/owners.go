@@ -143,7 +143,7 @@ func agentAlone(session, agent string) error {
 // sessions completes --session.
 func (p *program) sessions(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	const nothing = cobra.ShellCompDirectiveNoFileComp
-	c, err := p.running(cmd.Context())
+	c, err := p.dialWith(cmd.Context(), false)
 	if err != nil {
 		return nil, nothing
 	}

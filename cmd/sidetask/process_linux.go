@@ -14,10 +14,18 @@ import (
 // another one.
 type process struct{ file *os.File }
 
+// openProcess holds the process pid. One that is gone, and one that cannot be
+// watched here (before Linux 5.3, or forbidden), is not waited for: the end of its
+// connection, which comes a moment before its own, has to do then.
 func openProcess(pid int) (process, error) {
-	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
-	if errors.Is(err, unix.ESRCH) {
+	fd, err := unix.PidfdOpen(pid, 0) // with PIDFD_NONBLOCK it wants Linux 5.10
+	switch {
+	case errors.Is(err, unix.ESRCH), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EPERM), errors.Is(err, unix.EINVAL):
 		return process{}, nil
+	case err == nil:
+		if err = unix.SetNonblock(fd, true); err != nil {
+			_ = unix.Close(fd)
+		}
 	}
 	if err != nil {
 		return process{}, fmt.Errorf("watch process %d: %w", pid, err)

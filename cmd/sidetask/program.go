@@ -29,6 +29,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetErr(stderr)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
+	completion, _, _ := root.Find([]string{"completion"}) // fails only for a command that is not there
+	for _, shell := range completion.Commands() {
+		shell.Args = takes(0, 0) // the library's own check has neither our words nor our status
+	}
 	err := known(root, args)
 	if err == nil {
 		err = root.ExecuteContext(ctx)

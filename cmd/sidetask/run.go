@@ -98,8 +98,8 @@ func (p *program) run(ctx context.Context, f runFlags, args []string) error {
 	var result rpc.TaskResult
 	err = l.call(ctx, rpc.MethodTaskStart, start, &result)
 	if errors.Is(err, rpc.ErrLimitReached) {
-		// The text is the model's (API.md, Errors), which has a tool for it.
-		return fail("`sidetask ls` lists them", "%s", strings.Replace(err.Error(), "use task_kill", "use `sidetask kill`", 1))
+		// The daemon's text is the model's (API.md, Errors), which has a tool for it.
+		return fail("`sidetask ls` lists them, `sidetask kill` stops one", "this owner has as many tasks as it may have at once (limits.maxConcurrentTasksPerOwner)")
 	}
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (p *program) run(ctx context.Context, f runFlags, args []string) error {
 			return err
 		}
 	}
-	task, err := l.wait(ctx, id, longWait)
+	task, err := l.wait(ctx, id, time.Time{})
 	if err != nil {
 		return p.leave(ctx, l, err, id)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -30,6 +29,7 @@ type taskJSON struct {
 	Leftovers int    `json:"leftovers"`
 	ExitCode  *int   `json:"exitCode,omitempty"`
 	Signal    string `json:"signal,omitempty"`
+	TimedOut  bool   `json:"timedOut,omitempty"`
 	CPUMs     *int64 `json:"cpuMs,omitempty"`
 	RSSMax    *int64 `json:"rssMax,omitempty"`
 }
@@ -45,7 +45,8 @@ func jsonTask(t rpc.Task, now time.Time) taskJSON {
 	if o := t.Operator; o != nil {
 		out.Owner, out.Agent, out.Session, out.Scope = o.Owner, o.Agent, o.Session, o.Scope
 		out.Reported, out.PID, out.Bytes, out.Leftovers = o.Reported, o.PID, o.Bytes, o.Leftovers
-		out.ExitCode, out.Signal, out.CPUMs, out.RSSMax = o.ExitCode, o.Signal, o.CPUMs, o.RSSMax
+		out.ExitCode, out.Signal, out.TimedOut = o.ExitCode, o.Signal, o.TimedOut
+		out.CPUMs, out.RSSMax = o.CPUMs, o.RSSMax
 	}
 	return out
 }
@@ -74,10 +75,10 @@ func duration(t rpc.Task, now time.Time) time.Duration {
 // was lost. A task of an outside producer has no exit status: 0, 143 or 1 for
 // completed, killed and failed.
 func exitStatus(t rpc.Task) int {
-	if t.Detail != nil && strings.HasPrefix(*t.Detail, "timed out after ") {
-		return statusTimeout // BEHAVIOUR T191
-	}
 	if o := t.Operator; o != nil {
+		if o.TimedOut {
+			return statusTimeout
+		}
 		if o.ExitCode != nil {
 			return *o.ExitCode
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -151,13 +152,17 @@ func (s *span) Set(text string) error {
 	if days, isDays := strings.CutSuffix(text, "d"); isDays {
 		var n float64
 		n, err = strconv.ParseFloat(days, 64)
-		d = time.Duration(n * 24 * float64(time.Hour))
+		n *= 24 * float64(time.Hour)
+		if !(n < math.MaxInt64) { // nor is it no number at all
+			err = strconv.ErrRange
+		}
+		d = time.Duration(n)
 	}
 	if err != nil {
 		return errors.New(`must be a duration such as "90s", "1h30m" or "7d"`)
 	}
-	if d <= 0 {
-		return errors.New("must be more than 0")
+	if d < time.Millisecond { // the daemon counts in these
+		return errors.New("must be at least 1ms")
 	}
 	*s = span(d)
 	return nil

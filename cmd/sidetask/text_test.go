@@ -31,13 +31,13 @@ func TestQuote(t *testing.T) {
 }
 
 func TestSpan(t *testing.T) {
-	for text, want := range map[string]time.Duration{"90s": 90 * time.Second, "1h30m": 90 * time.Minute, "7d": 7 * 24 * time.Hour, "0.5d": 12 * time.Hour, "10ms": 10 * time.Millisecond} {
+	for text, want := range map[string]time.Duration{"90s": 90 * time.Second, "1h30m": 90 * time.Minute, "7d": 7 * 24 * time.Hour, "0.5d": 12 * time.Hour, "1ms": time.Millisecond, "10ms": 10 * time.Millisecond} {
 		var s span
 		if err := s.Set(text); err != nil || time.Duration(s) != want {
 			t.Errorf("Set(%q) = %v, %v; want %v", text, time.Duration(s), err, want)
 		}
 	}
-	for _, text := range []string{"", "3", "3x", "-5s", "0s", "d", "xd"} {
+	for _, text := range []string{"", "3", "3x", "-5s", "0s", "d", "xd", "999us", "1ns", "0.000000001d", "1000000d", "infd", "nand"} {
 		var s span
 		if s.Set(text) == nil {
 			t.Errorf("Set(%q) is accepted as %v", text, time.Duration(s))
@@ -77,7 +77,8 @@ func TestExitStatus(t *testing.T) {
 		{"own status", rpc.Task{Status: rpc.StatusCompleted, Operator: &rpc.Operator{ExitCode: code(3)}}, 3},
 		{"signal", rpc.Task{Status: rpc.StatusKilled, Operator: &rpc.Operator{Signal: "SIGKILL"}}, 137},
 		{"killed, but exited itself", rpc.Task{Status: rpc.StatusKilled, Operator: &rpc.Operator{ExitCode: code(7)}}, 7},
-		{"time-out", rpc.Task{Status: rpc.StatusKilled, Detail: detail("timed out after 50 ms"), Operator: &rpc.Operator{Signal: "SIGTERM"}}, 124},
+		{"time-out", rpc.Task{Status: rpc.StatusKilled, Detail: detail("timed out after 50 ms"), Operator: &rpc.Operator{Signal: "SIGTERM", TimedOut: true}}, 124},
+		{"outside producer's words", rpc.Task{Status: rpc.StatusKilled, Detail: detail("timed out after 50 ms"), Operator: &rpc.Operator{}}, 143},
 		{"never ran", rpc.Task{Status: rpc.StatusFailed, Detail: detail("no such shell"), Operator: &rpc.Operator{}}, 1},
 		{"outside producer's success", rpc.Task{Status: rpc.StatusCompleted, Operator: &rpc.Operator{}}, 0},
 		{"outside producer's failure", rpc.Task{Status: rpc.StatusFailed}, 1},

@@ -47,14 +47,13 @@ func (p *program) wait(ctx context.Context, f waitFlags, ids []string) error {
 			return err
 		}
 	}
-	deadline := time.Now().Add(time.Duration(f.timeout))
+	var deadline time.Time
+	if f.timeout != 0 {
+		deadline = time.Now().Add(time.Duration(f.timeout))
+	}
 	// All have ended when each has, so one after another will do.
 	for i, id := range ids {
-		ms := int64(longWait)
-		if f.timeout != 0 {
-			ms = max(time.Until(deadline).Milliseconds(), 1) // past the time, one last look
-		}
-		tasks[i], err = l.wait(ctx, id, ms)
+		tasks[i], err = l.wait(ctx, id, deadline)
 		if err != nil {
 			return p.leave(ctx, l, err, id)
 		}

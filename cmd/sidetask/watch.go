@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"sidetask/rpc"
@@ -18,19 +18,20 @@ type board struct {
 	order []string // of first sight
 }
 
-// change is one event of task/subscribe; set is the state after a (re)connect.
+// change is one event of task/subscribe, or the state after a (re)connect.
 type change struct {
-	set     []rpc.Task // not nil: all there is
+	reset   bool // set is all there is, which may be nothing
+	set     []rpc.Task
 	changed *rpc.Task
 	removed string
 }
 
 func (b *board) apply(c change) {
-	if c.set != nil {
+	if c.reset {
 		b.tasks, b.order = map[string]rpc.Task{}, nil
-		for _, t := range c.set {
-			b.put(t)
-		}
+	}
+	for _, t := range c.set {
+		b.put(t)
 	}
 	if c.changed != nil {
 		b.put(*c.changed)
@@ -67,56 +68,56 @@ func (p *program) watch(ctx context.Context, f lsFlags) error {
 		return err
 	}
 	_ = first.Close()
-	changes := make(chan change)
-	o.Handle = func(ctx context.Context, _ *client.Client, method string, params json.RawMessage) (any, error) {
-		return nil, deliverChange(ctx, changes, method, params)
-	}
-	keeper := client.Keep(client.KeeperOptions{
-		Options: o, Revive: !p.noAutostart,
-		OnConnect: func(ctx context.Context, c *client.Client) error {
-			tasks, err := listTasks(ctx, c.Call)
-			if err != nil {
-				return err
-			}
-			var now rpc.TaskSubscribed
-			if err := c.Call(ctx, rpc.MethodTaskSubscribe, rpc.TaskSubscribe{}, &now); err != nil {
-				return err
-			}
-			set := map[string]rpc.Task{}
-			for _, t := range slices.Concat(tasks, now.Tasks) {
-				set[t.ID] = t
-			}
-			return send(ctx, changes, change{set: slices.SortedFunc(maps.Values(set), byStart)})
-		},
-	})
+	news := &feed{changes: make(chan change)}
+	o.Handle = news.handle
+	keeper := client.Keep(client.KeeperOptions{Options: o, Revive: !p.noAutostart, OnConnect: news.subscribe})
 	defer func() { _ = keeper.Close() }()
-	return p.show(ctx, f, changes)
+	return p.show(ctx, f, news.changes)
 }
 
-func byStart(a, b rpc.Task) int { return int(a.StartedAt - b.StartedAt) }
+// feed passes on what a kept connection hears of the tasks.
+type feed struct {
+	changes chan change
+	// first is held until the state at the begin of a subscription has been passed
+	// on: what is told of it since, on another goroutine, comes after.
+	first sync.Mutex
+}
 
-// deliverChange decodes one notification of the daemon.
-func deliverChange(ctx context.Context, changes chan<- change, method string, params json.RawMessage) error {
+// subscribe begins to hear of the tasks on a fresh connection.
+func (f *feed) subscribe(ctx context.Context, c *client.Client) error {
+	f.first.Lock()
+	defer f.first.Unlock()
+	var now rpc.TaskSubscribed
+	if err := c.Call(ctx, rpc.MethodTaskSubscribe, rpc.TaskSubscribe{}, &now); err != nil {
+		return err
+	}
+	return f.send(ctx, change{reset: true, set: now.Tasks})
+}
+
+// handle is the [client.Handler] of the connection: it takes one notification.
+func (f *feed) handle(ctx context.Context, _ *client.Client, method string, params json.RawMessage) (any, error) {
+	f.first.Lock()
+	defer f.first.Unlock()
 	switch method {
 	case rpc.NotifyTaskChanged:
 		var note rpc.TaskChanged
 		if err := json.Unmarshal(params, &note); err != nil {
-			return err
+			return nil, err
 		}
-		return send(ctx, changes, change{changed: &note.Task})
+		return nil, f.send(ctx, change{changed: &note.Task})
 	case rpc.NotifyTaskRemoved:
 		var note rpc.TaskRemoved
 		if err := json.Unmarshal(params, &note); err != nil {
-			return err
+			return nil, err
 		}
-		return send(ctx, changes, change{removed: note.ID})
+		return nil, f.send(ctx, change{removed: note.ID})
 	}
-	return nil
+	return nil, nil
 }
 
-func send(ctx context.Context, changes chan<- change, c change) error {
+func (f *feed) send(ctx context.Context, c change) error {
 	select {
-	case changes <- c:
+	case f.changes <- c:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"sidetask/rpc"
 )
 
 // startTime bounds the start of a daemon, recovery of its tasks included.
@@ -45,7 +47,7 @@ func Self() (*Autostart, error) {
 type StartError struct {
 	Message string
 	Next    string // what to do; may be empty
-	Status  int    // its exit status: StatusConfig, StatusUnavailable or StatusBusy
+	Status  int    // its exit status: [rpc.ExitConfig] and its like
 }
 
 // Error is the daemon's own message.
@@ -66,22 +68,22 @@ func (a *Autostart) run(ctx context.Context, socket string) (net.Conn, error) {
 			return nil, &noDaemon{socket: socket, keeper: err}
 		}
 		if err != nil {
-			return nil, &StartError{Message: "start the daemon: " + err.Error(), Status: StatusUnavailable}
+			return nil, &StartError{Message: "start the daemon: " + err.Error(), Status: rpc.ExitUnavailable}
 		}
 		switch {
 		case report.Ready:
 			return connect(ctx, socket)
-		case report.Status != StatusBusy:
+		case report.Status != rpc.ExitBusy:
 			return nil, &StartError{Message: report.Error, Next: report.Hint, Status: report.Status}
 		case report.Socket != "" && report.Socket != socket:
-			return nil, &StartError{Message: report.Error, Next: "set SIDETASK_SOCKET=" + report.Socket, Status: StatusUnavailable}
+			return nil, &StartError{Message: report.Error, Next: "set SIDETASK_SOCKET=" + report.Socket, Status: rpc.ExitUnavailable}
 		}
 		conn, err := awaitHolder(ctx, socket)
 		if err == nil || !errors.Is(err, context.DeadlineExceeded) {
 			return conn, err
 		}
 		if ctx.Err() != nil || try == holderTries {
-			return nil, &StartError{Message: report.Error, Next: report.unheard(), Status: StatusUnavailable}
+			return nil, &StartError{Message: report.Error, Next: report.unheard(), Status: rpc.ExitUnavailable}
 		}
 	}
 }

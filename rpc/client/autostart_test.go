@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sidetask/rpc"
 	"sidetask/rpc/client"
 )
 
@@ -116,8 +117,8 @@ func TestAutostartFails(t *testing.T) {
 		mode, want, hint string
 		status           int
 	}{
-		{"bad", "config.toml:1:1: nonsense", "mend it", client.StatusConfig},
-		{"mute", "ended without a word", "", client.StatusUnavailable},
+		{"bad", "config.toml:1:1: nonsense", "mend it", rpc.ExitConfig},
+		{"mute", "ended without a word", "", rpc.ExitUnavailable},
 	} {
 		t.Run(test.mode, func(t *testing.T) {
 			dir, a := starter(t, test.mode)
@@ -133,7 +134,7 @@ func TestAutostartFails(t *testing.T) {
 		a := &client.Autostart{Executable: filepath.Join(dir, "gone")}
 		_, err := client.Dial(t.Context(), client.Options{Socket: filepath.Join(dir, "s"), Autostart: a})
 		var start *client.StartError
-		if !errors.As(err, &start) || start.Status != client.StatusUnavailable {
+		if !errors.As(err, &start) || start.Status != rpc.ExitUnavailable {
 			t.Errorf("Dial = %v, want a StartError", err)
 		}
 	})
@@ -252,7 +253,7 @@ func TestKeeperStartFails(t *testing.T) {
 	done := get(t, k)
 	k.Start()
 	var start *client.StartError
-	if err := within(t, done, "Call"); !errors.As(err, &start) || start.Status != client.StatusConfig {
+	if err := within(t, done, "Call"); !errors.As(err, &start) || start.Status != rpc.ExitConfig {
 		t.Errorf("Call = %v, want the StartError", err)
 	}
 }

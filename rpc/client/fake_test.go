@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sidetask/rpc"
 	"sidetask/rpc/client"
 )
 
@@ -29,7 +30,7 @@ func fakeDaemon(mode, dir string) {
 	pipe := client.ReportPipe()
 	switch mode {
 	case "bad":
-		client.Report{Error: dir + "/config.toml:1:1: nonsense", Hint: "mend it", Status: client.StatusConfig}.Write(pipe)
+		client.Report{Error: dir + "/config.toml:1:1: nonsense", Hint: "mend it", Status: rpc.ExitConfig}.Write(pipe)
 		return
 	case "mute":
 		return
@@ -39,7 +40,7 @@ func fakeDaemon(mode, dir string) {
 		return
 	}
 	if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
-		client.Report{Error: "another daemon has the lock", Status: client.StatusBusy, Socket: filepath.Join(dir, "s"), PID: 4711}.Write(pipe)
+		client.Report{Error: "another daemon has the lock", Status: rpc.ExitBusy, Socket: filepath.Join(dir, "s"), PID: 4711}.Write(pipe)
 		return
 	}
 	// One line for each daemon that got the lock: the test counts them.

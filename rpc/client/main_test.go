@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"sidetask/rpc"
 	"sidetask/rpc/client"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "detach" {
 		if err := client.Detach(os.Args[2:]); err != nil {
-			client.Report{Error: err.Error(), Status: client.StatusUnavailable}.Write(os.NewFile(3, "report"))
+			client.Report{Error: err.Error(), Status: rpc.ExitUnavailable}.Write(os.NewFile(3, "report"))
 			os.Exit(1)
 		}
 		os.Exit(0)

@@ -22,13 +22,6 @@ const (
 // maxReport bounds the line that is read from a daemon that starts.
 const maxReport = 64 << 10
 
-// Exit statuses of a daemon that did not come up.
-const (
-	StatusUnavailable = 69 // EX_UNAVAILABLE
-	StatusBusy        = 75 // EX_TEMPFAIL: another daemon has the state's lock
-	StatusConfig      = 78 // EX_CONFIG
-)
-
 // Report is what a started daemon says once, as one JSON line: that it
 // listens, or why it ends.
 type Report struct {

@@ -19,8 +19,11 @@ import (
 type Daemon interface {
 	// Status is daemon/status, but for Clients and Config, which the server fills in.
 	Status(ctx context.Context) (rpc.DaemonStatus, error)
-	// Stop asks the daemon to end and returns at once. nil: as daemon.onStop says.
-	Stop(keepTasks *bool)
+	// KeepsTasks says whether tasks run on after a stop: as asked, or with nil as
+	// daemon.onStop says.
+	KeepsTasks(asked *bool) bool
+	// Stop asks the daemon to end and returns at once.
+	Stop(keepTasks bool)
 	// CheckRestart says whether that binary ("" = the running one) can take over.
 	CheckRestart(ctx context.Context, executable string) error
 	// Restart re-executes it in place and returns at once.

@@ -76,8 +76,9 @@ func daemonStatus(c *call, _ struct{}) (any, error) {
 // daemonStop answers first: who asked learns that it was heard.
 func daemonStop(c *call, p rpc.DaemonStop) (any, error) {
 	daemon := c.conn.server.engine.Daemon
-	c.after = append(c.after, func() { daemon.Stop(p.KeepTasks) })
-	return rpc.Empty{}, nil
+	keep := daemon.KeepsTasks(p.KeepTasks)
+	c.after = append(c.after, func() { daemon.Stop(keep) })
+	return rpc.DaemonStopped{KeepTasks: &keep}, nil
 }
 
 func daemonRestart(c *call, p rpc.DaemonRestart) (any, error) {

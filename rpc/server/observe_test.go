@@ -289,14 +289,18 @@ func TestDaemonMethods(t *testing.T) {
 	if status.Version != "test" || len(status.Clients) != 1 || status.Clients[0].Name != "me" || status.Clients[0].PID != os.Getpid() {
 		t.Errorf("status %+v", status)
 	}
-	c.call("daemon/stop", args{}, nil)
-	c.call("daemon/stop", args{"keepTasks": true}, nil)
+	var ended, kept rpc.DaemonStopped
+	c.call("daemon/stop", args{}, &ended)
+	c.call("daemon/stop", args{"keepTasks": true}, &kept)
+	if ended.KeepTasks == nil || *ended.KeepTasks || kept.KeepTasks == nil || !*kept.KeepTasks {
+		t.Errorf("of the tasks it said %+v, then %+v", ended, kept)
+	}
 	c.refused(rpc.CodeInternal, "/bin/ls is no sidetask", "daemon/restart", args{"executable": "/bin/ls"})
 	c.call("daemon/restart", args{}, nil)
 	c.call("tools/list", args{}, nil)
 	g.daemon.mu.Lock()
 	defer g.daemon.mu.Unlock()
-	if got := strings.Join(g.daemon.asked, ", "); got != "stop, stop keep=true, restart " {
+	if got := strings.Join(g.daemon.asked, ", "); got != "stop keep=false, stop keep=true, restart " {
 		t.Errorf("asked %q", got)
 	}
 }

@@ -48,6 +48,7 @@ var results = map[string]any{
 	rpc.MethodConfigReload:    rpc.ConfigReloadResult{},
 	rpc.MethodConfigSubscribe: rpc.ConfigChanged{},
 	rpc.MethodDaemonStatus:    rpc.DaemonStatus{},
+	rpc.MethodDaemonStop:      rpc.DaemonStopped{},
 	rpc.MethodOwnerResolve:    rpc.OwnerResolved{},
 	rpc.MethodPolicyPre:       rpc.PolicyPreResult{},
 	rpc.MethodPolicyPost:      rpc.PolicyPostResult{},

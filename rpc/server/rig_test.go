@@ -257,13 +257,9 @@ func (d *fakeDaemon) Status(context.Context) (rpc.DaemonStatus, error) {
 	return rpc.DaemonStatus{PID: os.Getpid(), Version: "test"}, nil
 }
 
-func (d *fakeDaemon) Stop(keep *bool) {
-	if keep == nil {
-		d.note("stop")
-		return
-	}
-	d.note(fmt.Sprintf("stop keep=%v", *keep))
-}
+func (d *fakeDaemon) KeepsTasks(asked *bool) bool { return asked != nil && *asked }
+
+func (d *fakeDaemon) Stop(keep bool) { d.note(fmt.Sprintf("stop keep=%v", keep)) }
 
 func (d *fakeDaemon) CheckRestart(_ context.Context, executable string) error {
 	if executable != "" {

@@ -42,7 +42,7 @@ func (c *call) operatorView(t registry.Task, facts registry.Facts) *rpc.Operator
 	view := &rpc.Operator{
 		Owner: string(t.Owner), Scope: string(t.Scope), Reported: t.Reported,
 		PID: facts.PID, Bytes: facts.Bytes, Leftovers: facts.Leftovers,
-		ExitCode: t.ExitCode, Signal: t.Signal, CPUMs: facts.CPUMs, RSSMax: facts.RSSMax,
+		ExitCode: t.ExitCode, Signal: t.Signal, TimedOut: t.TimedOut, CPUMs: facts.CPUMs, RSSMax: facts.RSSMax,
 	}
 	if owner, ok := c.registry().Owner(t.Owner); ok {
 		view.Agent, view.Session = owner.Agent, owner.Session
