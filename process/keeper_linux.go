@@ -127,9 +127,13 @@ func openKeeper(a wire.Alive) (pidfd int, err error) {
 	if err != nil {
 		return -1, err
 	}
-	if start, err := startTime(a.Keeper); err != nil || start != a.Start {
+	start, err := startTime(a.Keeper)
+	if err == nil && start != a.Start {
+		err = fmt.Errorf("process %d is another one now", a.Keeper)
+	}
+	if err != nil {
 		closeFD(pidfd)
-		return -1, fmt.Errorf("process %d is another one now", a.Keeper)
+		return -1, err
 	}
 	return pidfd, nil
 }

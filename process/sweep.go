@@ -20,7 +20,11 @@ import (
 func (p *Producer) sweep(rows ...registry.Row) int {
 	m := newMarks(p.socket)
 	for _, row := range rows {
-		a, _ := p.signed(row) // unsigned: there was no command
+		var a wire.Alive
+		_ = p.patiently(func() (err error) { // unsigned: there was no command
+			a, err = p.signed(row)
+			return err
+		})
 		if otherBoot(a) {
 			continue
 		}
