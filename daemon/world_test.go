@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,6 +48,7 @@ type world struct {
 	t     testing.TB
 	ctx   context.Context
 	dir   string
+	bin   string // where the programs are; "" = as everywhere
 	paths paths.Paths
 }
 
@@ -96,7 +98,7 @@ func (w *world) configure(toml string) {
 	}
 }
 
-func (w *world) program() string { return filepath.Join(binaries, "sidetask") }
+func (w *world) program() string { return filepath.Join(cmp.Or(w.bin, binaries), "sidetask") }
 
 func (w *world) command(args ...string) *exec.Cmd {
 	return exec.CommandContext(w.ctx, w.program(), args...)

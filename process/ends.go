@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"strconv"
-	"syscall"
 	"time"
 
 	"sidetask/paths"
@@ -137,7 +136,7 @@ func (p *Producer) keeperEnded(row registry.Row) {
 // where it cannot be known just now whether there is one: no descriptor is left.
 func readRecord(path string) (e wire.Exit, ok bool, err error) {
 	text, err := os.ReadFile(path)
-	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM) {
+	if scarce(err) {
 		return wire.Exit{}, false, err
 	}
 	if err != nil {

@@ -38,7 +38,7 @@ func (p *Producer) Facts(rows ...registry.Row) []registry.Facts {
 		case !live:
 			all[i] = p.pastFacts(row)
 		case k.ended:
-			all[i] = p.endedFacts(row)
+			all[i], _ = p.endedFacts(row)
 			all[i].Leftovers = k.leftovers
 			if k.leftovers > 0 {
 				ask = append(ask, i)
@@ -88,27 +88,29 @@ func (p *Producer) pastFacts(row registry.Row) registry.Facts {
 	if known {
 		return f
 	}
-	f = p.endedFacts(row)
+	f, known = p.endedFacts(row)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	// Looked at with the lock: Remove deletes the folder first and forgets the facts
 	// then, so none are kept of a task that is gone.
-	if _, err := os.Stat(p.dir(row)); err == nil && !p.closed {
+	if _, err := os.Stat(p.dir(row)); err == nil && known && !p.closed {
 		p.past[row] = f
 	}
 	return f
 }
 
-// endedFacts are those of an ended task but for its leftovers.
-func (p *Producer) endedFacts(row registry.Row) registry.Facts {
-	f := p.sizes(row)
-	if e, ok := p.anyRecord(row); ok && e.SpawnError == "" {
+// endedFacts are those of an ended task but for its leftovers. known: they stay so;
+// else the record could not be read just now.
+func (p *Producer) endedFacts(row registry.Row) (f registry.Facts, known bool) {
+	f = p.sizes(row)
+	e, ok, err := p.anyRecord(row)
+	if ok && e.SpawnError == "" {
 		f.PID, f.CPUMs, f.RSSMax = e.PID, &e.CPUMs, &e.RSSMax
 		if e.MemoryPeak > 0 {
 			f.RSSMax = &e.MemoryPeak // of all its processes together
 		}
 	}
-	return f
+	return f, err == nil
 }
 
 // liveFacts are those of a running command that can be had without its keeper.

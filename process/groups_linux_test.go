@@ -103,7 +103,7 @@ func TestGroup(t *testing.T) {
 	if _, err := os.Stat(k.group); !os.IsNotExist(err) {
 		t.Errorf("the group is left: %v", err)
 	}
-	if e, ok := w.p.anyRecord(task.Row); !ok || e.CPUMs < 5 || e.OutOfMemory {
+	if e, ok, _ := w.p.anyRecord(task.Row); !ok || e.CPUMs < 5 || e.OutOfMemory {
 		t.Errorf("the record says %+v", e)
 	}
 }

@@ -127,9 +127,13 @@ func openKeeper(a wire.Alive) (pidfd int, err error) {
 	if err != nil {
 		return -1, err
 	}
-	if start, err := startTime(a.Keeper); err != nil || start != a.Start {
+	start, err := startTime(a.Keeper)
+	if err == nil && start != a.Start {
+		err = fmt.Errorf("process %d is another one now", a.Keeper)
+	}
+	if err != nil {
 		closeFD(pidfd)
-		return -1, fmt.Errorf("process %d is another one now", a.Keeper)
+		return -1, err
 	}
 	return pidfd, nil
 }
@@ -182,24 +186,9 @@ func resume(pidfd int) { _ = unix.PidfdSendSignal(pidfd, unix.SIGCONT, nil, 0) }
 // kill ends a process; who listens for its end is told of it.
 func kill(pidfd int) { _ = unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0) }
 
-// killMarked kills a process if it has the marks, and waits for its end. It is
-// pinned before it is looked at, so that it cannot be another one by then.
-func killMarked(pid int, m *marks) bool {
-	pidfd, err := unix.PidfdOpen(pid, 0)
-	if err != nil {
-		return false
-	}
-	defer closeFD(pidfd)
-	if !m.on(pid) || unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0) != nil {
-		return false
-	}
-	// What the kernel holds on to (a dead network disk) is not waited for long.
-	_, _ = unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, killWaitMs)
-	return true
-}
-
-// killWaitMs is how long a killed process may take to end.
-const killWaitMs = 1000
+// pin gives a descriptor that stays this process's. An error other than ESRCH says
+// nothing of whether there is one.
+func pin(pid int) (pidfd int, err error) { return unix.PidfdOpen(pid, 0) }
 
 func closeFD(fd int) {
 	if fd >= 0 {

@@ -71,24 +71,32 @@ func TestFullDiskToTheEnd(t *testing.T) {
 	w.is(w.wait(task), registry.Completed, "exit code: 0, 5000 bytes of output could not be written")
 }
 
+// noDescriptors takes all free descriptors from this process, until restore is called.
+func noDescriptors(t *testing.T) (restore func()) {
+	t.Helper()
+	var had unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &had); err != nil {
+		t.Fatal(err)
+	}
+	set := func(limit unix.Rlimit) {
+		t.Helper()
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// What is open stays so, and whatever is closed meanwhile is no room.
+	set(unix.Rlimit{Cur: 3, Max: had.Max})
+	return func() { set(had) }
+}
+
 // TestNoDescriptors: a daemon that has no descriptors left refuses a start with
 // an error that says so, and recovers by itself.
 func TestNoDescriptors(t *testing.T) {
 	w := newWorld(t)
 	w.wait(w.start("true"))
-	var had unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &had); err != nil {
-		t.Fatal(err)
-	}
-	low := had
-	low.Cur = 3 // what is open stays so, and whatever is closed meanwhile is no room
-	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &low); err != nil {
-		t.Fatal(err)
-	}
+	restore := noDescriptors(t)
 	_, err := w.p.Start(w.context(), registry.AsOperator(), Spec{Command: "true", Cwd: "/", Env: map[string]string{"PATH": "/usr/bin:/bin"}})
-	if restored := unix.Setrlimit(unix.RLIMIT_NOFILE, &had); restored != nil {
-		t.Fatal(restored)
-	}
+	restore()
 	if err == nil || !strings.Contains(err.Error(), "too many open files") {
 		t.Errorf("start without descriptors: %v", err)
 	}

@@ -38,7 +38,7 @@ func resume(int) {}
 
 func kill(int) {}
 
-func killMarked(int, *marks) bool { return false }
+func pin(int) (int, error) { return -1, errNeedsLinux }
 
 func closeFD(int) {}
 

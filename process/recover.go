@@ -15,16 +15,25 @@ import (
 
 // Recover finds out what became of the tasks that had not ended when the last
 // daemon did (ARCHITECTURE, decision 3), and adopts those that live. It is called
-// once, after the producer was added to the registry.
-func (p *Producer) Recover() error {
+// once, after the producer was added to the registry. Where it fails the daemon must
+// not start: it would tell tasks as lost that are not.
+func (p *Producer) Recover() error { return p.patiently(p.recoverAll) }
+
+// recoverAll may be called again when it has failed.
+func (p *Producer) recoverAll() error {
 	for _, r := range p.registry.Unsettled(Name) {
+		if _, ok := p.find(r.Task.Row); ok {
+			continue // adopted by an earlier try
+		}
 		if err := p.recoverTask(r); err != nil {
 			return fmt.Errorf("recover the task of row %d: %w", r.Task.Row, err)
 		}
 	}
 	rows := p.registry.Rows(Name)
 	for row := range rows {
-		p.adoptLeftovers(row)
+		if err := p.adoptLeftovers(row); err != nil {
+			return fmt.Errorf("look for what the task of row %d left running: %w", row, err)
+		}
 	}
 	return p.removeUnknown(rows)
 }
@@ -37,7 +46,10 @@ func (p *Producer) recoverTask(r registry.Recovered) error {
 	if err != nil {
 		return err
 	}
-	e, recorded := p.anyRecord(row)
+	e, recorded, err := p.anyRecord(row)
+	if err != nil {
+		return err
+	}
 	if !lives && !recorded {
 		return p.nothingThere(r)
 	}
@@ -46,9 +58,17 @@ func (p *Producer) recoverTask(r registry.Recovered) error {
 			return err
 		}
 	}
-	adopted := lives && p.adopt(row, keeper)
-	if !recorded {
-		e, recorded = p.anyRecord(row) // it may have ended just now
+	adopted := false
+	if lives {
+		if adopted, err = p.adopt(row, keeper); err != nil {
+			return err
+		}
+	}
+	if !recorded { // it may have ended just now
+		if e, recorded, err = p.anyRecord(row); err != nil {
+			p.disown(row)
+			return err
+		}
 	}
 	switch {
 	case recorded:
@@ -85,13 +105,13 @@ func (p *Producer) nothingThere(r registry.Recovered) error {
 	return nil
 }
 
-// anyRecord reads the exit record, wherever it lies by now.
-func (p *Producer) anyRecord(row registry.Row) (wire.Exit, bool) {
-	e, ok, _ := readRecord(p.record(row))
-	if !ok {
-		e, ok, _ = readRecord(p.oldRecord(row))
+// anyRecord reads the exit record, wherever it lies by now. It fails as readRecord does.
+func (p *Producer) anyRecord(row registry.Row) (wire.Exit, bool, error) {
+	e, ok, err := readRecord(p.record(row))
+	if !ok && err == nil {
+		e, ok, err = readRecord(p.oldRecord(row))
 	}
-	return e, ok
+	return e, ok, err
 }
 
 const (
@@ -115,47 +135,62 @@ func (p *Producer) keeperOf(row registry.Row) (a wire.Alive, lives bool, err err
 			return a, false, err
 		}
 		if !locked {
-			if a, answers := p.answering(row); answers {
-				return a, true, nil
+			a, answers, err := p.answering(row)
+			if !answers && err == nil {
+				p.bury(row)
 			}
-			p.bury(row)
-			return a, false, nil
+			return a, answers, err
 		}
 		if a, err = p.signed(row); err == nil || time.Now().After(end) {
 			return a, true, nil
+		}
+		if scarce(err) {
+			return a, false, err
 		}
 	}
 }
 
 // answering finds a keeper by its control socket: somebody deleted the locked file
 // of a task that runs. That socket is all that is known of it then.
-func (p *Producer) answering(row registry.Row) (wire.Alive, bool) {
+func (p *Producer) answering(row registry.Row) (a wire.Alive, answers bool, err error) {
 	pid, err := listener(p.control(row))
-	if err != nil {
-		return wire.Alive{}, false
+	var start uint64
+	if err == nil {
+		start, err = startTime(pid)
 	}
-	start, err := startTime(pid)
-	return wire.Alive{Format: wire.Format, Keeper: pid, Start: start, Boot: p.boot}, err == nil
+	if scarce(err) {
+		return a, false, err
+	}
+	return wire.Alive{Format: wire.Format, Keeper: pid, Start: start, Boot: p.boot}, err == nil, nil
 }
 
 // adopt begins to listen for the end of a keeper that another daemon started.
 // false: there is none any more.
-func (p *Producer) adopt(row registry.Row, a wire.Alive) bool {
+func (p *Producer) adopt(row registry.Row, a wire.Alive) (adopted bool, err error) {
 	pidfd, err := openKeeper(a)
+	if scarce(err) {
+		return false, err
+	}
 	if err != nil {
-		return false
+		return false, nil
 	}
 	err = p.track(&kept{
 		row: row, pidfd: pidfd, keeper: a.Keeper, pid: a.Command, input: a.Input, group: a.Group, graceMs: a.GraceMs,
 		gone: make(chan struct{}),
 	})
 	if err != nil {
-		p.log.Error("cannot adopt a task", "row", row, "error", err)
 		closeFD(pidfd)
-		return false
+		return false, err
 	}
 	p.checkLimit(row, a.TimeoutMs, a.GraceMs)
-	return true
+	return true, nil
+}
+
+// disown takes an adoption back: the task is looked at again.
+func (p *Producer) disown(row registry.Row) {
+	if k, ok := p.untrack(row); ok {
+		closeFD(k.pidfd)
+	}
 }
 
 // signed reads the last line of the locked file that its keeper finished.
@@ -180,26 +215,37 @@ var errUnsigned = errors.New("not signed yet")
 
 // adoptLeftovers looks whether an ended task still has a keeper, and so
 // leftovers. Those of one that was killed are ended.
-func (p *Producer) adoptLeftovers(row registry.Row) {
+func (p *Producer) adoptLeftovers(row registry.Row) error {
 	if _, ok := p.find(row); ok {
-		return
+		return nil
 	}
 	keeper, lives, err := p.keeperOf(row)
 	if err != nil {
-		return
+		if scarce(err) {
+			return err
+		}
+		return nil // an ended task harms nobody
 	}
 	if !lives && p.abandoned(row) {
 		p.lose(lostTask{row: row, settled: true})
 	}
-	if !lives || !p.adopt(row, keeper) {
-		return
+	if !lives {
+		return nil
 	}
-	e, _ := p.anyRecord(row)
+	e, _, err := p.anyRecord(row)
+	if err != nil {
+		return err
+	}
+	adopted, err := p.adopt(row, keeper)
+	if !adopted {
+		return err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if k, ok := p.kept[row]; ok {
 		k.ended, k.leftovers = true, max(e.Leftovers, 1)
 	}
+	return nil
 }
 
 // bury reaps a keeper that ended while nobody listened: after a restart in place
@@ -265,5 +311,8 @@ func (p *Producer) otherBoot(row registry.Row) bool {
 }
 
 // otherBoot reports whether the machine was restarted since this keeper ran: no
-// number in its signature means anything then.
-func otherBoot(a wire.Alive) bool { return a.Boot != "" && a.Boot != bootID() }
+// number in its signature means anything then. What cannot be read is no other boot.
+func otherBoot(a wire.Alive) bool {
+	now := bootID()
+	return a.Boot != "" && now != "" && a.Boot != now
+}

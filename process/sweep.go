@@ -11,9 +11,6 @@ import (
 	"sidetask/registry"
 )
 
-// sweepRounds bounds how often what forks meanwhile is looked for again.
-const sweepRounds = 20
-
 // sweep ends what lost keepers left behind: a command dies with its keeper, but
 // what that started lives on, unseen, and its parents are gone. A control group
 // holds all of it, where there is one. Else marks tell descent: see marks. Nobody
@@ -23,7 +20,11 @@ const sweepRounds = 20
 func (p *Producer) sweep(rows ...registry.Row) int {
 	m := newMarks(p.socket)
 	for _, row := range rows {
-		a, _ := p.signed(row) // unsigned: there was no command
+		var a wire.Alive
+		_ = p.patiently(func() (err error) { // unsigned: there was no command
+			a, err = p.signed(row)
+			return err
+		})
 		if otherBoot(a) {
 			continue
 		}
@@ -32,41 +33,18 @@ func (p *Producer) sweep(rows ...registry.Row) int {
 		}
 		m.add(row, a)
 	}
-	total := 0
-	for range sweepRounds {
-		n := 0
-		for _, pid := range processes() {
-			if p.life.Err() != nil {
-				return total
-			}
-			if m.on(pid) && killMarked(pid, m) {
-				n++
-			}
-		}
-		if n == 0 {
-			break
-		}
-		total += n
+	if m.since == 0 {
+		return 0
 	}
-	if total > 0 {
-		p.log.Warn("ended processes of tasks whose keepers were killed", "rows", rows, "processes", total)
+	c := chase{marks: m, met: make(map[birth]bool)}
+	err := c.run(p.stop)
+	if c.killed > 0 {
+		p.log.Warn("ended processes of tasks whose keepers were killed", "rows", rows, "processes", c.killed)
 	}
-	return total
-}
-
-// processes lists all pids but those that are never signalled: the first and our own.
-func processes() []int {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
+	if len(c.alive) > 0 || err != nil {
+		p.log.Warn("processes of tasks whose keepers were killed may go on: look for them, and end them", "rows", rows, "processes", named(c.alive), "error", err)
 	}
-	var list []int
-	for _, entry := range entries {
-		if pid, err := strconv.Atoi(entry.Name()); err == nil && pid > 1 && pid != os.Getpid() {
-			list = append(list, pid)
-		}
-	}
-	return list
+	return c.killed
 }
 
 // marks are what shows that a process is of the tree of one of some tasks; each
@@ -82,7 +60,7 @@ type marks struct {
 	rows   map[string]uint64
 	pipes  map[string]uint64
 	limits map[uint64]uint64
-	since  uint64 // the earliest of all
+	since  uint64 // the earliest of all; 0 = there are no marks
 }
 
 func newMarks(socket string) *marks {
@@ -111,18 +89,19 @@ func (m *marks) add(row registry.Row, a wire.Alive) {
 	}
 }
 
-// on reports whether a process has one of the marks.
-func (m *marks) on(pid int) bool {
+// on reports whether a process has one of the marks, and when it started. The limit
+// is looked at first: that takes one call, and no time for who may be gone soon.
+func (m *marks) on(pid int) (start uint64, marked bool) {
+	since, limited := m.limits[realtimeLimit(pid)]
 	start, err := startTime(pid)
-	if err != nil || m.since == 0 || start < m.since {
-		return false
+	if err != nil || start < m.since {
+		return 0, false
 	}
-	since, ok := m.limits[realtimeLimit(pid)]
-	if ok && start >= since {
-		return true
+	if limited && start >= since {
+		return start, true
 	}
-	since, ok = m.rows[m.taskOf(pid)]
-	return ok && start >= since || m.inFiles(pid, start)
+	since, ok := m.rows[m.taskOf(pid)]
+	return start, ok && start >= since || m.inFiles(pid, start)
 }
 
 // taskOf is the row that the process's environment names, "" where it is not of

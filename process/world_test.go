@@ -116,6 +116,14 @@ func (w *world) begin() {
 }
 
 func (w *world) open() error {
+	if err := w.rooms(); err != nil {
+		return err
+	}
+	return w.p.Recover()
+}
+
+// rooms opens the rooms, and leaves what the last daemon left as it is.
+func (w *world) rooms() error {
 	if err := os.MkdirAll(w.paths.State, 0o700); err != nil {
 		return err
 	}
@@ -151,7 +159,7 @@ func (w *world) open() error {
 		return err
 	}
 	w.registry.AddProducer(Name, w.p)
-	return w.p.Recover()
+	return nil
 }
 
 // socket is the name of a socket of this world's own: a sweep goes by it.

@@ -112,7 +112,7 @@ func (r *Registry) mergeLocked(known, o *owner, host Host, takeover bool) error 
 		known.waits[w] = true
 	}
 	known.aborts = append(known.aborts, o.aborts...) // who waits behind a read goes on waiting, as the new owner
-	known.lostAt, known.awayAt = o.lostAt, o.awayAt
+	known.lostAt, known.awayAt, known.goneAt = o.lostAt, o.awayAt, o.goneAt
 	r.hostLocked(known, host)
 	r.setEnvLocked(known, env)
 	known.note = o.note

@@ -16,6 +16,7 @@ type owner struct {
 	status OwnerStatus
 	note   string
 	lostAt time.Time // without a host: from when the grace runs
+	goneAt time.Time // the same, however long ago: for retention
 	awayAt time.Time // without a host: from when its leases are suspended
 	lapsed bool      // the grace is over and its tasks have been cancelled
 

@@ -31,12 +31,12 @@ func (r *Registry) Prune(keep Retention) (removed int, freed int64, err error) {
 	for len(old) > 0 {
 		var batch []*record
 		r.mu.Lock()
-		now := r.millis()
+		now := r.now()
 		for len(old) > 0 && len(batch) < pruneBatch {
 			rec, f := old[0], facts[0]
 			old, facts = old[1:], facts[1:]
 			over := keep.Tasks > 0 && tasks > keep.Tasks || keep.Bytes > 0 && bytes > keep.Bytes ||
-				keep.Age > 0 && now-rec.FinishedAt > keep.Age.Milliseconds()
+				keep.Age > 0 && now.Sub(rec.over) > keep.Age
 			if !over || f.Leftovers > 0 || r.protectedLocked(rec, keep.Lost) {
 				continue
 			}
@@ -79,7 +79,7 @@ func (r *Registry) protectedLocked(rec *record, lost time.Duration) bool {
 }
 
 func (r *Registry) longGoneLocked(o *owner, lost time.Duration) bool {
-	return o.host == nil && r.millis()-o.LostAt > lost.Milliseconds()
+	return o.host == nil && r.now().Sub(o.goneAt) > lost
 }
 
 // dropLocked drops finished records in one commit.

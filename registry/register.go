@@ -206,7 +206,8 @@ func (r *Registry) HostGone(host Host) {
 		}
 	}
 	for _, o := range lost {
-		o.host, o.lostAt, o.awayAt = nil, r.now(), r.now()
+		now := r.now()
+		o.host, o.lostAt, o.awayAt, o.goneAt = nil, now, now, now
 		r.setEnvLocked(o, nil) // the next host brings its own, and until then nothing is started
 		r.lost[o.Handle] = o
 		if o.LostAt == 0 {

@@ -115,6 +115,10 @@ type record struct {
 	late    lateKill      // kills that the store refused so far
 	started chan struct{} // closed when the start is over; nil after that
 	ended   chan struct{} // closed when the end is committed; nil: nobody waits
+	// Times that no step of the wall clock changes. Those of an earlier daemon are
+	// gone; what the wall clock said when this one began stands for them.
+	began time.Time // zero: an earlier daemon started it
+	over  time.Time // zero while live
 
 	readers [2]chan struct{} // one for the owner, one for the operator: nil = free, else closed when it gets free
 }

@@ -18,15 +18,15 @@ func (r *Registry) restoreLocked(state *State) {
 	r.addOwnerLocked(&owner{OwnerRecord: OwnerRecord{Handle: OperatorHandle, Scope: scope.Root}})
 	t := r.transitionLocked()
 	for _, kept := range state.Owners {
-		o := &owner{OwnerRecord: kept, lostAt: r.now(), awayAt: r.now()}
+		o := &owner{OwnerRecord: kept, awayAt: r.now()}
 		if o.LostAt == 0 { // the last daemon ended while it had a host
 			o.LostAt = r.millis()
 			t.putOwner(o, o.OwnerRecord)
 		}
 		// The grace goes on from where the host was lost; the wall clock is all that
 		// is left of that time. Hosts that start with the daemon get a minute anyway.
-		gone := time.Duration(r.millis()-o.LostAt) * time.Millisecond
-		o.lostAt = o.lostAt.Add(-max(0, min(gone, r.grace().Owner-leaseGrace)))
+		o.goneAt = r.agoLocked(o.LostAt)
+		o.lostAt = o.awayAt.Add(-max(0, min(o.awayAt.Sub(o.goneAt), r.grace().Owner-leaseGrace)))
 		r.addOwnerLocked(o)
 		r.lost[o.Handle] = o
 	}
@@ -40,6 +40,9 @@ func (r *Registry) restoreLocked(state *State) {
 			kept.Owner = OperatorHandle
 		}
 		rec := &record{row: kept.Row, Record: kept, owner: o}
+		if kept.Status.Terminal() {
+			rec.over = r.agoLocked(kept.FinishedAt)
+		}
 		r.rows[rec.row] = rec
 		r.indexLocked(rec)
 	}
@@ -49,6 +52,13 @@ func (r *Registry) restoreLocked(state *State) {
 	if err := t.commit(); err != nil {
 		r.log.Error("when hosts were lost could not be recorded; their grace may begin anew with the next daemon", "error", err)
 	}
+}
+
+// agoLocked is an instant that the wall clock told an earlier daemon, on the clock of
+// this one; now, where it has not come yet.
+func (r *Registry) agoLocked(millis int64) time.Time {
+	now := r.now()
+	return now.Add(-time.Duration(max(0, now.UnixMilli()-millis)) * time.Millisecond)
 }
 
 // indexLocked files a record that is new, or whose state has changed, where
@@ -72,6 +82,9 @@ func (r *Registry) indexLocked(rec *record) {
 		delete(r.live, rec.row)
 		delete(o.live, rec.row)
 		signal(&rec.ended)
+		if rec.over.IsZero() {
+			rec.over = r.now()
+		}
 		if _, ok := o.finished[rec.row]; !ok {
 			o.finished[rec.row] = rec
 			r.finished++

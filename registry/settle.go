@@ -35,6 +35,9 @@ func (r *Registry) Settle(row Row, o Outcome) {
 func (r *Registry) settleLocked(rec *record, o Outcome) {
 	if o.EndedAt == 0 {
 		o.EndedAt = r.millis() // now, also when it must be tried again
+		if o.RanMs == 0 && !rec.began.IsZero() {
+			o.RanMs = r.now().Sub(rec.began).Milliseconds()
+		}
 	}
 	t := r.transitionLocked()
 	next := r.endedLocked(rec, o, t.nextSeq())

@@ -143,7 +143,7 @@ func (r *Registry) preflightLocked(o *owner, s Spec) (limit int64, err error) {
 }
 
 func (r *Registry) commitStartLocked(o *owner, s Spec, limit int64) (*record, error) {
-	rec := &record{row: r.nextRow, owner: o, started: make(chan struct{})}
+	rec := &record{row: r.nextRow, owner: o, began: r.now(), started: make(chan struct{})}
 	next := Record{
 		Task: Task{
 			Row: r.nextRow, Kind: s.Kind, Label: s.Label, OutputLimit: limit, Owner: o.Handle, Scope: o.Scope,

@@ -79,8 +79,9 @@ func (n *notifier) control(call func(fd int) error) error {
 	return callErr
 }
 
-// run tells of changes, and of folders that are gone, until the notifier is closed.
-func (n *notifier) run(changed, gone func(dir string)) {
+// run tells of changes, of folders that are gone, and that something of either was
+// lost, until the notifier is closed.
+func (n *notifier) run(changed, gone func(dir string), lost func()) {
 	buf := make([]byte, 16<<10)
 	for {
 		got, err := n.file.Read(buf)
@@ -96,7 +97,9 @@ func (n *notifier) run(changed, gone func(dir string)) {
 			dir := n.dir(wd)
 			switch {
 			case mask&syscall.IN_Q_OVERFLOW != 0:
-				dir = ""
+				lost()
+				told = ""
+				continue
 			case dir == "":
 				continue // a watch that was removed
 			case mask&away != 0:

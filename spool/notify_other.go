@@ -13,6 +13,6 @@ func (*notifier) add(string) error { return errors.ErrUnsupported }
 
 func (*notifier) remove(string) {}
 
-func (*notifier) run(_, _ func(dir string)) {}
+func (*notifier) run(_, _ func(dir string), _ func()) {}
 
 func (*notifier) close() error { return nil }

@@ -36,7 +36,7 @@ func NewWatcher() *Watcher {
 	w := NewPoller()
 	if n, err := newNotifier(); err == nil {
 		w.notify = n
-		w.done.Go(func() { n.run(w.changed, w.gone) })
+		w.done.Go(func() { n.run(w.changed, w.gone, w.lost) })
 	}
 	return w
 }
@@ -100,18 +100,11 @@ func (watch *Watch) Wait(ctx context.Context) error {
 	}
 }
 
-// changed tells the watches of a folder, or with "" those of all folders
-// (events were lost).
+// changed tells the watches of a folder.
 func (w *Watcher) changed(dir string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if dir != "" {
-		tell(w.watches[dir])
-		return
-	}
-	for _, watches := range w.watches {
-		tell(watches)
-	}
+	tell(w.watches[dir])
 }
 
 // gone looks for a folder that was deleted or moved away: another of that name may
@@ -119,6 +112,22 @@ func (w *Watcher) changed(dir string) {
 func (w *Watcher) gone(dir string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.renewLocked(dir)
+}
+
+// lost is told that the kernel dropped events (more came than it keeps): any folder
+// may have changed, or be another by now.
+func (w *Watcher) lost() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for dir := range w.watches {
+		w.renewLocked(dir)
+	}
+}
+
+// renewLocked watches what has the folder's name now, and tells its watches. w.mu
+// must be held.
+func (w *Watcher) renewLocked(dir string) {
 	if len(w.watches[dir]) == 0 {
 		return
 	}

@@ -116,9 +116,10 @@ func (p *program) call(ctx context.Context, method string, params, result any) e
 type link struct {
 	p      *program
 	keeper *client.Keeper
-	exits  string      // the folder of exit records
-	heard  atomic.Bool // a call has been answered
-	tell   sync.Once   // that the daemon is gone
+	exits  string                   // the folder of exit records
+	heard  atomic.Bool              // a call has been answered
+	tell   sync.Once                // that the daemon is gone
+	ended  atomic.Pointer[rpc.Task] // the end of the task that is followed; see hearEnd
 }
 
 // link connects. That it cannot is said now and not after a time-out.
@@ -181,6 +182,9 @@ func (l *link) client(ctx context.Context) (*client.Client, error) {
 	c, err := l.keeper.Client(soon)
 	if err == nil || soon.Err() == nil || ctx.Err() != nil {
 		return c, err
+	}
+	if t := l.ended.Load(); t != nil && client.Stopped(err) {
+		return nil, &behindError{*t}
 	}
 	l.tell.Do(func() {
 		l.p.say("the daemon is gone; waiting for the next one (`sidetask status` starts it)")

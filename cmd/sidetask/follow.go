@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -30,7 +31,14 @@ func (p *program) followRun(ctx context.Context, l *link, id string, f runFlags)
 		}()
 	}
 	keepPipeErrors()
-	if err := p.copyOutput(ctx, l, tailRequest{id: id, follow: true}, p.taskOutput(f.raw)); err != nil {
+	var behind *behindError
+	switch err := p.copyOutput(ctx, l, tailRequest{id: id, follow: true}, p.taskOutput(f.raw)); {
+	case errors.As(err, &behind):
+		p.say("%v", behind)
+		p.say("%s", behind.Hint())
+		p.tellFailure(behind.task)
+		return ended(behind.task)
+	case err != nil:
 		return p.leave(ctx, l, err, id)
 	}
 	task, err := l.wait(ctx, id, time.Time{})
@@ -81,7 +89,8 @@ type tailRequest struct {
 
 // copyOutput copies a task's output as an independent reader, up to what is
 // there now or, with follow, up to its end. A daemon that goes away in the
-// middle is waited for; the offset makes it go on where it was.
+// middle is waited for; the offset makes it go on where it was. One that somebody
+// stopped when the task had ended is not ([behindError]).
 //
 // The next part is fetched while one is written. A follower that is slower than
 // its task nevertheless loses the middle, as soon as the spool's bound is between
@@ -91,8 +100,13 @@ func (p *program) copyOutput(ctx context.Context, l *link, req tailRequest, out 
 	parts := make(chan tailPart)
 	fetched := make(chan error, 1)
 	go func() { fetched <- fetchOutput(ctx, l, req, parts) }() // ends with ctx, or when there is no more
+	var hearing sync.WaitGroup
+	if req.follow {
+		hearing.Go(func() { l.hearEnd(ctx, req.id) })
+	}
 	lost, err := p.writeParts(parts, out)
 	cancel()
+	hearing.Wait()
 	if fetchErr := <-fetched; err == nil {
 		err = fetchErr
 	}

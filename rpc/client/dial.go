@@ -33,6 +33,10 @@ func (e *noDaemon) Is(target error) bool {
 	return target == ErrNoDaemon || e.crashed && target == errCrashed
 }
 
+// Stopped reports whether the error is an [ErrNoDaemon] where the last daemon ended in
+// order, as one that somebody stopped: no client of it starts the next by itself.
+func Stopped(err error) bool { return errors.Is(err, ErrNoDaemon) && !errors.Is(err, errCrashed) }
+
 // Hint is the line that says what to do.
 func (e *noDaemon) Hint() string {
 	if e.keeper != nil {
