@@ -40,12 +40,22 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
-	if err := goleak.Find(); err != nil && code == 0 {
+	if err := leaks(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
 	_ = os.RemoveAll(dir)
 	os.Exit(code)
+}
+
+// leaks looks for goroutines that nobody ended. One that is about to end may take
+// longer than goleak's own patience.
+func leaks() error {
+	err := goleak.Find()
+	for end := time.Now().Add(patience); err != nil && time.Now().Before(end); {
+		err = goleak.Find()
+	}
+	return err
 }
 
 // patience is how long a test waits for what must happen: a dead man's limit,
@@ -99,7 +109,9 @@ func worldIn(t testing.TB, dir string) *world {
 	w := &world{
 		TB: t,
 		settings: Settings{
-			Shell: "bash", SpoolBytes: 64 << 20, KeepHeadBytes: 1 << 20, StopGraceMs: 3000, CleanOutput: true,
+			Shell: "bash", SpoolBytes: 64 << 20, KeepHeadBytes: 1 << 20, CleanOutput: true,
+			// What ends at SIGTERM may take any time to be scheduled: a test that wants SIGKILL says so.
+			StopGraceMs: patience.Milliseconds(),
 		},
 		paths:  paths.Paths{State: filepath.Join(dir, "s"), Runtime: filepath.Join(dir, "r")},
 		keeper: keeperBinary,
