@@ -22,7 +22,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // deadMan bounds what would otherwise hang a broken test.
-const deadMan = 30 * time.Second
+const deadMan = 2 * time.Minute
 
 // journal is what happened, in order.
 type journal struct {
