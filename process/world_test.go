@@ -16,10 +16,9 @@ import (
 	"sidetask/paths"
 	"sidetask/registry"
 	"sidetask/scope"
+	"sidetask/scripts/leaks"
 	"sidetask/spool"
 	"sidetask/store"
-
-	"go.uber.org/goleak"
 )
 
 // keeperBinary is built once for all tests.
@@ -40,22 +39,12 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
-	if err := leaks(); err != nil && code == 0 {
+	if err := leaks.Find(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
 	_ = os.RemoveAll(dir)
 	os.Exit(code)
-}
-
-// leaks looks for goroutines that nobody ended. One that is about to end may take
-// longer than goleak's own patience.
-func leaks() error {
-	err := goleak.Find()
-	for end := time.Now().Add(patience); err != nil && time.Now().Before(end); {
-		err = goleak.Find()
-	}
-	return err
 }
 
 // patience is how long a test waits for what must happen: a dead man's limit,

@@ -15,13 +15,12 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"sidetask/config"
 	"sidetask/rpc"
+	"sidetask/scripts/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // deadMan ends a test that hangs; nothing depends on how long things take.
 const deadMan = 2 * time.Minute
