@@ -6,12 +6,14 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -46,15 +48,11 @@ func stub() {
 // gate starts a task of an owner that ends when the result is called.
 func (h *house) gate(ctx context.Context, t *testing.T, token, label string) (open func()) {
 	t.Helper()
-	home := filepath.Dir(h.bin)
-	gate := filepath.Join(home, label)
+	gate := filepath.Join(filepath.Dir(h.bin), label)
 	if err := syscall.Mkfifo(gate, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := client.Dial(ctx, client.Options{Socket: filepath.Join(home, "XDG_RUNTIME_DIR", "sidetask", "sidetask.sock"), Name: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := h.dial(ctx, t)
 	defer func() { _ = c.Close() }()
 	start := rpc.TaskStart{As: rpc.As{Token: token}, Command: "cat " + gate, Label: label}
 	if err := c.Call(ctx, rpc.MethodTaskStart, start, nil); err != nil {
@@ -137,14 +135,15 @@ func (e *editor) ask(method, params string) (prompts []string) {
 // and is woken, the other goes quiet and its chat goes on, until it takes the
 // session back. A daemon that is killed loses nothing of that (ACP.md §2, §4).
 func TestRealDaemon(t *testing.T) {
+	h := newHouse(t) // takes a while where nothing is built yet
 	ctx, cancel := context.WithTimeout(context.Background(), 2*deadMan)
 	defer cancel()
-	h := newHouse(t)
 	const opens, told = `"sessionId":"s","cwd":"/","mcpServers":[]`, `(bash: %s) finished [status: completed, exit code: 0]`
 	first, second := h.editor(ctx, t), h.editor(ctx, t)
 	first.ask(methodNew, `"cwd":"/","mcpServers":[]`)
 	open := h.gate(ctx, t, first.token, "one")
 	second.ask(methodLoad, opens)
+	h.owns(ctx, t, second.token, "one")
 	open()
 	second.until(fmt.Sprintf(told, "one"))
 
@@ -153,6 +152,7 @@ func TestRealDaemon(t *testing.T) {
 		t.Errorf("the first one's agent got %q", got)
 	}
 	first.ask(methodResume, opens)
+	h.owns(ctx, t, first.token, "one")
 	open = h.gate(ctx, t, first.token, "two")
 	open()
 	first.until(fmt.Sprintf(told, "two"))
@@ -162,6 +162,34 @@ func TestRealDaemon(t *testing.T) {
 	first.ask(methodPrompt, `"sessionId":"s","prompt":[{"type":"text","text":"hi"}]`) // no daemon: the chat goes on
 	open()
 	first.until(fmt.Sprintf(told, "three"))
+}
+
+// owns waits until a session is a proxy's: its editor may have the answer to the
+// request for it before the daemon has been told. Each call is a look; nothing tells
+// a client that waits.
+func (h *house) owns(ctx context.Context, t *testing.T, token, label string) {
+	t.Helper()
+	c := h.dial(ctx, t)
+	defer func() { _ = c.Close() }()
+	for {
+		var list rpc.TaskListResult
+		err := c.Call(ctx, rpc.MethodTaskList, rpc.TaskList{As: rpc.As{Token: token}, All: true}, &list)
+		if err != nil && !errors.Is(err, rpc.ErrOwnerGone) {
+			t.Fatal(err)
+		}
+		if slices.ContainsFunc(list.Tasks, func(task rpc.Task) bool { return task.Label == label }) {
+			return
+		}
+	}
+}
+
+func (h *house) dial(ctx context.Context, t *testing.T) *client.Client {
+	t.Helper()
+	c, err := client.Dial(ctx, client.Options{Socket: filepath.Join(filepath.Dir(h.bin), "XDG_RUNTIME_DIR", "sidetask", "sidetask.sock"), Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 func (h *house) killDaemon(t *testing.T) {

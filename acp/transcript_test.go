@@ -17,10 +17,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
-	"go.uber.org/goleak"
+
+	"sidetask/scripts/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 var update = flag.Bool("update", false, "rewrite what the transcripts want")
 

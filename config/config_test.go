@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"sidetask/scope"
+	"sidetask/scripts/leaks"
 )
 
 var update = flag.Bool("update", false, "write docs/config.md")
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	goleak.VerifyTestMain(m)
+	leaks.Main(m)
 }
 
 // file writes a configuration into a fresh folder.

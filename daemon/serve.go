@@ -115,6 +115,9 @@ func (d *daemon) await(ctx context.Context, signals <-chan os.Signal, accepted <
 // never is a time that does not come.
 const never = 1 << 62 * time.Nanosecond
 
+// firstClient is how long a daemon waits for the client that it was started for.
+const firstClient = time.Minute
+
 // idleExit is how long until it is worth a look whether there is nothing to do.
 func (d *daemon) idleExit() time.Duration {
 	ms := d.live.Current().Daemon.IdleExitMs
@@ -125,7 +128,12 @@ func (d *daemon) idleExit() time.Duration {
 }
 
 // idle says whether there has been no client and no live task since the last look.
+// One that nobody has come to yet is not idle: the client may be slower than the
+// shortest daemon.idleExitMs.
 func (d *daemon) idle() bool {
+	if d.server.Accepted() == 0 && time.Since(d.started) < firstClient {
+		return false
+	}
 	counts := d.registry.Counts()
 	busy := counts.Starting+counts.Running+counts.Stopping > 0 || d.process.Leftovers() > 0 || d.server.Connections() > 0
 	served := d.server.Accepted()

@@ -14,15 +14,14 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"sidetask/rpc"
+	"sidetask/scripts/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // deadMan bounds what would otherwise hang a broken test.
-const deadMan = 30 * time.Second
+const deadMan = 2 * time.Minute
 
 // journal is what happened, in order.
 type journal struct {

@@ -78,9 +78,9 @@ func callText(ctx context.Context, t *testing.T, s *mcp.ClientSession, tool stri
 
 // The whole path without a proxy: an owner of its own, on the real daemon.
 func TestRealDaemon(t *testing.T) {
+	h := newHouse(t) // takes a while where nothing is built yet
 	ctx, cancel := context.WithTimeout(context.Background(), 2*deadMan)
 	defer cancel()
-	h := newHouse(t)
 	s := h.connect(ctx)
 
 	if got := callText(ctx, t, s, "task_start", map[string]any{"command": "echo one; echo two"}); !strings.HasPrefix(got, "started background task bash-1") {

@@ -56,14 +56,16 @@ func TestHungKeepers(t *testing.T) {
 		}
 		t.Cleanup(func() { w.resumed(task) })
 	}
-	began := time.Now()
-	w.registry.Facts(hung[0])
-	one := time.Since(began)
-	began = time.Now()
-	facts := w.registry.FactsOf(append([]registry.Task{answers}, hung...))
-	if all := time.Since(began); all > 4*one {
-		t.Errorf("a list with %d keepers that hang took %v, one of them takes %v", len(hung), all, one)
-	}
+	// One that asked them one after the other would take ten times as long, whenever.
+	var facts []registry.Facts
+	eventually(t, "a list of ten keepers that hang takes no more than four of them", func() bool {
+		began := time.Now()
+		w.registry.Facts(hung[0])
+		one := time.Since(began)
+		began = time.Now()
+		facts = w.registry.FactsOf(append([]registry.Task{answers}, hung...))
+		return time.Since(began) <= 4*one
+	})
 	for i, f := range facts {
 		if want := 1; i > 0 && f.Leftovers != want {
 			t.Errorf("%d leftovers of a keeper that hangs, want %d", f.Leftovers, want)

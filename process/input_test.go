@@ -2,6 +2,8 @@ package process
 
 import (
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -150,10 +152,11 @@ func TestWaitingForInput(t *testing.T) {
 // daemon runs, and told apart from a kill.
 func TestTimeout(t *testing.T) {
 	w := newWorld(t)
-	w.settings.StopGraceMs = 100
 	ms, ample := int64(150), patience.Milliseconds()
 	limit := func(s *Spec) { s.TimeoutMs = &ms }
+	w.settings.StopGraceMs = 100
 	proof := w.start("trap '' TERM; while :; do sleep 1000; done", limit)
+	w.settings.StopGraceMs = ample // it may need any time to hear the signal
 	code := w.start("trap 'exit 9' TERM; while :; do sleep 0.01; done", limit)
 	intime := w.start("sleep 1000 & exit 2", func(s *Spec) { s.TimeoutMs = &ample })
 	old := w.p.oldRecord
@@ -180,16 +183,21 @@ func TestKillTwice(t *testing.T) {
 	w.settings.StopGraceMs = 300
 	task := w.start("trap '' TERM; echo ready; while :; do sleep 0.05; done")
 	w.until(task, "ready")
-	stop := make(chan struct{})
+	ended, stop := make(chan struct{}), make(chan struct{})
+	began := time.Now()
 	go func() {
 		defer close(stop)
-		for range 40 {
+		for { // to its end: were the grace to begin anew, it would never be over
 			_ = w.p.Cancel(t.Context(), task.Row, nil)
-			time.Sleep(20 * time.Millisecond)
+			select {
+			case <-ended:
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
 		}
 	}()
-	began := time.Now()
 	w.is(w.wait(task), registry.Killed, "signal: SIGKILL")
+	close(ended)
 	if took := time.Since(began); took < 300*time.Millisecond {
 		t.Errorf("killed after %v, before the grace was over", took)
 	}
@@ -228,14 +236,19 @@ func TestSurvivors(t *testing.T) {
 	w.begin()
 	w.settings.StopGraceMs = 1_000_000
 	w.p.survivors = -999_900 * time.Millisecond // within the grace: nothing outlives a KILL at will
-	task := w.start("trap '' TERM; bash -c 'echo ready; exec -a stubborn sleep 1000'; sleep 1000")
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "ready"), []byte("ready\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// The last of them says so itself, when it is the program that it is to be.
+	task := w.start("trap '' TERM; bash -c 'exec -a stubborn tail -f ready'; sleep 1000", func(s *Spec) { s.Cwd = dir })
 	w.until(task, "ready")
 	if _, _, err := w.registry.Kill(w.context(), registry.AsOperator(), task.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	select {
 	case line := <-told:
-		if !strings.Contains(line, "do not end") || !strings.Contains(line, "sleep (") || !strings.Contains(line, "bash (") {
+		if !strings.Contains(line, "do not end") || !strings.Contains(line, "tail (") || !strings.Contains(line, "bash (") {
 			t.Errorf("told %q", line)
 		}
 	case <-time.After(patience):

@@ -103,11 +103,13 @@ func TestAborted(t *testing.T) {
 // TestSpawnFails pins T192: what fails in the keeper is a task that ends `failed`
 // with the reason.
 func TestSpawnFails(t *testing.T) {
-	w := newWorld(t)
 	shell := filepath.Join(t.TempDir(), "shell")
+	// Written before there is anything to fork: a child that had it open for writing
+	// would make it "text file busy".
 	if err := os.WriteFile(shell, []byte("no program"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	w := newWorld(t)
 	w.settings.Shell = shell
 	task := w.wait(w.start("echo x"))
 	w.is(task, registry.Failed, "spawn failed: "+shell+": exec format error")

@@ -16,10 +16,9 @@ import (
 	"sidetask/paths"
 	"sidetask/registry"
 	"sidetask/scope"
+	"sidetask/scripts/leaks"
 	"sidetask/spool"
 	"sidetask/store"
-
-	"go.uber.org/goleak"
 )
 
 // keeperBinary is built once for all tests.
@@ -40,7 +39,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
-	if err := goleak.Find(); err != nil && code == 0 {
+	if err := leaks.Find(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
@@ -99,7 +98,9 @@ func worldIn(t testing.TB, dir string) *world {
 	w := &world{
 		TB: t,
 		settings: Settings{
-			Shell: "bash", SpoolBytes: 64 << 20, KeepHeadBytes: 1 << 20, StopGraceMs: 3000, CleanOutput: true,
+			Shell: "bash", SpoolBytes: 64 << 20, KeepHeadBytes: 1 << 20, CleanOutput: true,
+			// What ends at SIGTERM may take any time to be scheduled: a test that wants SIGKILL says so.
+			StopGraceMs: patience.Milliseconds(),
 		},
 		paths:  paths.Paths{State: filepath.Join(dir, "s"), Runtime: filepath.Join(dir, "r")},
 		keeper: keeperBinary,

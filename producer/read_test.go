@@ -11,13 +11,13 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	"sidetask/scripts/leaks"
 	"sidetask/spool"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 func write(t interface {
 	Helper()

@@ -10,10 +10,10 @@ import (
 	"sync"
 	"testing"
 
-	"go.uber.org/goleak"
+	"sidetask/scripts/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // memory is a Store that outlives the registry, as the file does. It can be
 // told to refuse commits.

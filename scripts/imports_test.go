@@ -47,6 +47,7 @@ var rooms = map[string][]string{
 	"cmd/sidetask-keeper": {"spool", "process/wire"},
 
 	"scripts":       {},
+	"scripts/leaks": {}, // for tests
 	"scripts/table": {},
 
 	// Programs for people to read: they use the public protocols only.

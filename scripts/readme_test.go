@@ -144,6 +144,19 @@ func TestReadmeTranscript(t *testing.T) {
 	if !found {
 		t.Fatal("the README has no transcript between its marks")
 	}
+	got := runDemo(t)
+	for strings.Contains(got, "the command ended before the turn did") {
+		t.Log("this machine took longer for a turn than the command's 3 s: once more")
+		got = runDemo(t)
+	}
+	clock := regexp.MustCompile(`(?m)^ *[0-9.]+s`)
+	if g, w := clock.ReplaceAllString(got, ""), clock.ReplaceAllString(want, ""); g != w {
+		t.Errorf("scripts/demo prints something else than the README shows; got\n%s", got)
+	}
+}
+
+func runDemo(t *testing.T) string {
+	t.Helper()
 	demo := exec.Command("./demo")
 	var stderr strings.Builder
 	demo.Stderr = &stderr
@@ -151,8 +164,5 @@ func TestReadmeTranscript(t *testing.T) {
 	if err != nil {
 		t.Fatalf("scripts/demo: %v\n%s%s", err, got, stderr.String())
 	}
-	clock := regexp.MustCompile(`(?m)^ *[0-9.]+s`)
-	if g, w := clock.ReplaceAllString(string(got), ""), clock.ReplaceAllString(want, ""); g != w {
-		t.Errorf("scripts/demo prints something else than the README shows; got\n%s", got)
-	}
+	return string(got)
 }

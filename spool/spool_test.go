@@ -7,11 +7,12 @@ import (
 	"path/filepath"
 	"testing"
 
-	"go.uber.org/goleak"
 	"pgregory.net/rapid"
+
+	"sidetask/scripts/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // bytesAt makes the bytes of a stream in which every offset is known by its byte.
 func bytesAt(off int64, n int) []byte {

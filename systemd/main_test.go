@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"go.uber.org/goleak"
+	"sidetask/scripts/leaks"
 )
 
 // roleVariable makes this test binary one of the processes below.
@@ -21,7 +21,7 @@ const roleVariable = "SYSTEMD_TEST_ROLE"
 func TestMain(m *testing.M) {
 	switch role := os.Getenv(roleVariable); role {
 	case "":
-		goleak.VerifyTestMain(m)
+		leaks.Main(m)
 	case "service":
 		service()
 	case "exec":

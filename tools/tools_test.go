@@ -11,14 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"sidetask/config"
 	"sidetask/registry"
 	"sidetask/scope"
+	"sidetask/scripts/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // memory is a store that forgets.
 type memory struct{}

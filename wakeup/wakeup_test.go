@@ -12,15 +12,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"sidetask/config"
 	"sidetask/registry"
 	"sidetask/scope"
+	"sidetask/scripts/leaks"
 	"sidetask/store"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // mounts are settings by scope; absent and disabled ones serve nobody.
 type mounts struct {

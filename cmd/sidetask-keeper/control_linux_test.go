@@ -67,7 +67,7 @@ func TestControl(t *testing.T) {
 			t.Errorf("asked again: %q", got)
 		}
 	}
-	if got := ask(again, `op="stop" graceMs=5000`); !strings.Contains(got, `processes=1`) {
+	if got := ask(again, `op="stop" graceMs=60000`); !strings.Contains(got, `processes=1`) {
 		t.Errorf("stop: %q", got)
 	}
 	s.ends(t)

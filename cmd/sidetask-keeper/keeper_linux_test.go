@@ -101,7 +101,7 @@ func newJob(t *testing.T, command string) *wire.Job {
 	j := &wire.Job{
 		Format: wire.Format, Row: 7, Dir: filepath.Join(dir, "7"), Exits: filepath.Join(dir, "exits"), Control: filepath.Join(dir, "c"),
 		Path: "/bin/sh", Argv: []string{"sh", "-c", command}, Env: []string{"PATH=/usr/bin:/bin"}, Cwd: dir,
-		Bytes: 1 << 20, Head: 1 << 10, GraceMs: 1000,
+		Bytes: 1 << 20, Head: 1 << 10, GraceMs: patience.Milliseconds(),
 	}
 	for _, d := range []string{j.Dir, j.Exits} {
 		if err := os.Mkdir(d, 0o700); err != nil {

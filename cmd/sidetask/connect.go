@@ -101,14 +101,35 @@ func noDaemon(err error) error {
 	return &failure{statusNoDaemon, err, ""}
 }
 
-// call is for the commands that make one call and are done.
+// call is for the commands that make one call, which may be repeated, and are done.
 func (p *program) call(ctx context.Context, method string, params, result any) error {
-	c, err := p.dial(ctx)
-	if err != nil {
-		return err
+	return p.ask(ctx, func(call caller) error { return call(ctx, method, params, result) })
+}
+
+// lostTries is how often a question is asked that a daemon leaves unanswered.
+const lostTries = 3
+
+// ask asks the daemon what may be asked again: the next one, where it met one that
+// was just about to end.
+func (p *program) ask(ctx context.Context, question func(call caller) error) error {
+	for try := 1; ; try++ {
+		c, err := p.dial(ctx)
+		if err != nil {
+			return err
+		}
+		err = question(c.Call)
+		ending := errors.Is(err, client.ErrLost) || errors.Is(err, rpc.ErrShuttingDown)
+		if ending && try < lostTries {
+			select {
+			case <-c.Done():
+			case <-ctx.Done():
+			}
+		}
+		_ = c.Close()
+		if !ending || try == lostTries || ctx.Err() != nil {
+			return err
+		}
 	}
-	defer func() { _ = c.Close() }()
-	return c.Call(ctx, method, params, result)
 }
 
 // link is a connection that is kept over restarts of the daemon, for the

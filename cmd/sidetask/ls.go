@@ -32,15 +32,13 @@ it took, owner ("you", "everybody", or agent and session), processes left, label
 			if f.watch {
 				return p.watch(cmd.Context(), f)
 			}
-			c, err := p.dial(cmd.Context())
-			if err != nil {
+			var tasks []rpc.Task
+			err := p.ask(cmd.Context(), func(call caller) (err error) {
+				if err = knownSession(cmd.Context(), call, f.session, f.agent); err == nil {
+					tasks, err = listTasks(cmd.Context(), call)
+				}
 				return err
-			}
-			defer func() { _ = c.Close() }()
-			if err := knownSession(cmd.Context(), c.Call, f.session, f.agent); err != nil {
-				return err
-			}
-			tasks, err := listTasks(cmd.Context(), c.Call)
+			})
 			if err != nil {
 				return err
 			}

@@ -67,13 +67,14 @@ func inForce(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-// refused FILE waits until the file is refused and writes why into FILE.
+// refused FILE waits until the file is refused as FILE says. (One that is just being
+// written may be refused otherwise.)
 func refused(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: refused file")
 	}
-	now := awaitConfig(ts, "refused", func(now rpc.ConfigGetResult) bool { return len(now.State.Errors) > 0 })
-	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Join(now.State.Errors, "\n")+"\n"), 0o600))
+	want := os.Expand(ts.ReadFile(args[0]), ts.Getenv)
+	awaitConfig(ts, "refused: "+want, func(now rpc.ConfigGetResult) bool { return strings.Join(now.State.Errors, "\n")+"\n" == want })
 }
 
 // mended waits until nothing is wrong any more.

@@ -21,9 +21,7 @@ import (
 // configuration and a socket of its own, with the real programs.
 func TestScripts(t *testing.T) {
 	bin := buildPrograms(t)
-	limit := time.Now().Add(3 * time.Minute) // what hangs is told, and soon
 	testscript.Run(t, testscript.Params{
-		Deadline:            limit,
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,

@@ -82,7 +82,7 @@ func (e *editor) RequestPermission(_ context.Context, p acp.RequestPermissionReq
 // talk gives the agent prompts and returns what it did, a line each.
 func talk(t *testing.T, e *editor, prompts ...[]acp.ContentBlock) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	agentIn, toAgent := io.Pipe()
 	fromAgent, agentOut := io.Pipe()

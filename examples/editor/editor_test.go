@@ -79,7 +79,7 @@ func (p *paper) Write(b []byte) (int, error) {
 // the agent's output when the editor has shown that the turn has ended.
 func have(t *testing.T, s *scripted, atTurnEnd func(out io.Closer)) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	agentIn, in := io.Pipe()
 	out, agentOut := io.Pipe()

@@ -21,7 +21,7 @@ import (
 // Limits of the whole and of the agent's way out.
 const (
 	patience   = 2 * time.Minute
-	agentGrace = 10 * time.Second
+	agentGrace = 30 * time.Second
 )
 
 func main() {

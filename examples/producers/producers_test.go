@@ -16,7 +16,7 @@ import (
 )
 
 // deadMan bounds what would otherwise hang a broken test.
-const deadMan = 60 * time.Second
+const deadMan = 5 * time.Minute
 
 // house is a daemon of its own with its folders.
 type house struct {
@@ -161,6 +161,8 @@ func TestWatch(t *testing.T) {
 	}
 
 	p = h.start(nil, "./watch.sh", "long", "bash", "-c", "echo begun; exec sleep 1000")
+	for h.sidetask("tail", p.id) != "begun\n" { // each is a look; it runs until it is killed
+	}
 	h.sidetask("kill", p.id)
 	h.ends(p)
 	if got := h.sidetask("output", p.id); !strings.HasPrefix(got, "begun\n[status: killed, ") {

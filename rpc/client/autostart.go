@@ -22,7 +22,7 @@ const startTime = 60 * time.Second
 // the next try to take its place.
 const (
 	holderTime  = time.Second
-	holderTries = 5
+	holderTries = 15
 )
 
 // Autostart says how to start a daemon: Executable with Args is the helper
@@ -72,7 +72,11 @@ func (a *Autostart) run(ctx context.Context, socket string) (net.Conn, error) {
 		}
 		switch {
 		case report.Ready:
-			return connect(ctx, socket)
+			conn, err := connect(ctx, socket)
+			if errors.Is(err, ErrNoDaemon) && try < holderTries {
+				continue // it has ended before we came: others had been served
+			}
+			return conn, err
 		case report.Status != rpc.ExitBusy:
 			return nil, &StartError{Message: report.Error, Next: report.Hint, Status: report.Status}
 		case report.Socket != "" && report.Socket != socket:

@@ -112,6 +112,18 @@ func TestAutostartOnce(t *testing.T) {
 	}
 }
 
+// A daemon that has ended again before its starter came, since it had served
+// others, is followed by the next one.
+func TestAutostartAgain(t *testing.T) {
+	dir, a := starter(t, "leaves")
+	c, err := client.Dial(t.Context(), client.Options{Socket: filepath.Join(dir, "s"), Autostart: a})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Close()
+	stop(t, dir)
+}
+
 func TestAutostartFails(t *testing.T) {
 	for _, test := range []struct {
 		mode, want, hint string

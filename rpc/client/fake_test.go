@@ -25,7 +25,8 @@ type state struct {
 }
 
 // fakeDaemon is the program behind the autostart: as mode says, it listens in
-// dir under a lock and ends after one connection has closed, or fails.
+// dir under a lock and ends after one connection has closed, or fails, or serves
+// from its second start on only.
 func fakeDaemon(mode, dir string) {
 	pipe := client.ReportPipe()
 	switch mode {
@@ -47,6 +48,10 @@ func fakeDaemon(mode, dir string) {
 	starts, _ := os.OpenFile(filepath.Join(dir, "starts"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	_, _ = starts.WriteString("start\n")
 	_ = starts.Close()
+	if told, _ := os.ReadFile(filepath.Join(dir, "starts")); mode == "leaves" && string(told) == "start\n" {
+		client.Report{Ready: true, Socket: filepath.Join(dir, "s")}.Write(pipe) // and nobody is there any more
+		return
+	}
 	raw, _ := json.Marshal(look())
 	_ = os.WriteFile(filepath.Join(dir, "state"), raw, 0o600)
 	_ = os.Remove(filepath.Join(dir, "s")) // of one that crashed; the lock is ours

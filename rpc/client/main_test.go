@@ -4,10 +4,9 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"sidetask/rpc"
 	"sidetask/rpc/client"
+	"sidetask/scripts/leaks"
 )
 
 // TestMain is also the program that Autostart starts: the helper, and the
@@ -24,5 +23,5 @@ func TestMain(m *testing.M) {
 		fakeDaemon(os.Args[2], os.Args[3])
 		os.Exit(0)
 	}
-	goleak.VerifyTestMain(m)
+	leaks.Main(m)
 }

@@ -157,10 +157,16 @@ func TestBrokenPolicy(t *testing.T) {
 // TestPolicyGoesAway: an open call is denied when its policy's connection ends.
 func TestPolicyGoesAway(t *testing.T) {
 	_, model, _, policy := policed(t, "")
-	// It gives no answer.
+	asked, over := make(chan bool, 1), make(chan bool)
+	defer close(over)
+	policy.answer["policy/pre"] = func(json.RawMessage) (any, *rpc.Error) {
+		asked <- true
+		<-over // it gives no answer
+		return nil, nil
+	}
 	policy.call("policy/attach", args{"scope": "/", "stages": []string{"pre"}, "timeoutMs": 60000}, nil)
 	_, reply := model.start("tools/call", args{"token": tokenA, "name": "task_list", "arguments": args{}})
-	model.call("tools/list", args{}, nil) // in order: the call before is waiting by now
+	<-asked
 	_ = policy.nc.Close()
 	r := model.await(reply)
 	if !strings.Contains(string(r.result), "Error: the policy at / cannot be asked (the connection is gone): the call is denied") {
