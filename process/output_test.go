@@ -285,6 +285,30 @@ func TestUntil(t *testing.T) {
 	}
 }
 
+// TestUntilNewest: of much output that nobody has looked at yet the newest lines are
+// looked at first, and read as they would be in their turn.
+func TestUntilNewest(t *testing.T) {
+	w := newWorld(t)
+	dir := filepath.Join(t.TempDir(), "out")
+	out, err := spool.NewWriter(dir, spool.Limits{Bytes: 64 << 20, Head: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The window begins in the middle of a title that names what is looked for.
+	title := "\x1b]0;" + strings.Repeat(".", 1<<20) + "hidden " + strings.Repeat(".", matchWindow-100) + "\a"
+	if _, err := out.Write([]byte("old\n" + title + "\nListening\nlast")); err != nil {
+		t.Fatal(err)
+	}
+	end := int64(len("old\n" + title + "\nListening\nlast"))
+	for until, want := range map[string]bool{
+		"(?m)^Listening$": true, "last$": true, "^last": false, "^Listening": false, "hidden|\\.": false, "old": false, "bytes": false,
+	} {
+		if got, err := w.p.newestMatch(dir, end, regexp.MustCompile(until)); got != want || err != nil {
+			t.Errorf("%q: %v, %v, want %v", until, got, err, want)
+		}
+	}
+}
+
 // TestSeparate pins T193 where it is asked for: stderr apart, under a heading in
 // each read that has any; raw streams by name.
 func TestSeparate(t *testing.T) {

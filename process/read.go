@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"time"
 
 	"sidetask/process/wire"
@@ -73,6 +74,7 @@ func (p *Producer) match(ctx context.Context, row registry.Row, dir string, from
 	watch := p.watcher.Watch(dir)
 	defer watch.Close()
 	c := newCleaner(matchWindow, !p.settings().CleanOutput)
+	var looked time.Time // at the newest lines
 	for {
 		end, err := spool.Size(dir)
 		if err != nil {
@@ -81,6 +83,15 @@ func (p *Producer) match(ctx context.Context, row registry.Row, dir string, from
 		for at := from + c.offset; at < end; at = from + c.offset {
 			if err := ctx.Err(); err != nil {
 				return err
+			}
+			if end-at > backlog && time.Since(looked) > gather {
+				if end, err = spool.Size(dir); err != nil {
+					return err
+				}
+				if newest, err := p.newestMatch(dir, end, until); newest || err != nil {
+					return err
+				}
+				looked = time.Now()
 			}
 			// In pieces of half the window, so that nothing slides out unseen.
 			before := c.offset
@@ -101,6 +112,24 @@ func (p *Producer) match(ctx context.Context, row registry.Row, dir string, from
 			return err
 		}
 	}
+}
+
+// backlog is from how many unseen bytes on the newest lines are looked at first.
+const backlog = 1 << 20
+
+// newestMatch looks at the newest lines alone: where output comes faster than it can
+// be looked at, what came last is not to wait for all before it. What comes before
+// the first newline is left out: in the middle of a line, or of an escape sequence,
+// it might read otherwise. A newline ends both.
+func (p *Producer) newestMatch(dir string, end int64, until *regexp.Regexp) (bool, error) {
+	c := newCleaner(matchWindow, !p.settings().CleanOutput)
+	if err := c.feed(dir, end-matchWindow, end); err != nil {
+		return false, err
+	}
+	c.bad, c.lost = 0, nil // the notes are ours, not output
+	text, _ := c.finish(false)
+	_, lines, _ := strings.Cut(text, "\n")
+	return until.MatchString("\n" + lines), nil
 }
 
 // gather is how long output may gather before it is looked at: a command that
