@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -159,8 +160,11 @@ func (p *program) startOf(f runFlags, args []string) (rpc.TaskStart, error) {
 	default:
 		start.Command = quoteAll(args)
 	}
-	if !utf8.ValidString(start.Command) || !utf8.ValidString(start.Label) {
+	if !utf8.ValidString(start.Command) {
 		return start, fail("put it into a script and run that", "the command is not valid UTF-8")
+	}
+	if !utf8.ValidString(start.Label) {
+		return start, fail("give another one", "the label %q is not valid UTF-8", start.Label)
 	}
 	var err error
 	if start.Cwd, err = folder(f.dir); err != nil {
@@ -185,6 +189,9 @@ func folder(dir string) (string, error) {
 	if err != nil {
 		return "", fail(next, "find the working directory: %w", err)
 	}
+	if err := carried(abs); err != nil {
+		return "", fail("rename it, or give another one with -C", "%w", err)
+	}
 	info, err := os.Stat(abs)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -198,6 +205,15 @@ func folder(dir string) (string, error) {
 		return "", fail(next, "working directory %s cannot be entered: %w", abs, err)
 	}
 	return abs, nil
+}
+
+// carried refuses a folder that JSON cannot carry: with the bytes that it would put
+// in place of those that are no UTF-8 it is another folder, which there may be.
+func carried(dir string) error {
+	if utf8.ValidString(dir) {
+		return nil
+	}
+	return fmt.Errorf("the name of the working directory %q is not valid UTF-8", dir)
 }
 
 // environment is this process's own, as far as JSON can carry it.
