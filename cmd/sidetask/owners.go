@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -161,9 +162,27 @@ func (p *program) sessions(cmd *cobra.Command, _ []string, _ string) ([]cobra.Co
 	return sessions, nothing
 }
 
+// identity is the value of a flag that must not be empty: a script whose variable was
+// empty must not become the operator (docs/api.md). It is a [pflag.Value].
+type identity string
+
+func (n *identity) String() string { return string(*n) }
+
+// Type names the value in help.
+func (n *identity) Type() string { return "string" }
+
+// Set takes text.
+func (n *identity) Set(text string) error {
+	if text == "" {
+		return errors.New("must not be empty")
+	}
+	*n = identity(text)
+	return nil
+}
+
 // sessionFlags are --session and --agent, which several commands have.
 func (p *program) sessionFlags(cmd *cobra.Command, session, agent *string, use string) {
-	cmd.Flags().StringVar(session, "session", "", use)
-	cmd.Flags().StringVar(agent, "agent", "", "the agent's name, where a session id is ambiguous")
+	cmd.Flags().Var((*identity)(session), "session", use)
+	cmd.Flags().Var((*identity)(agent), "agent", "the agent's name, where a session id is ambiguous")
 	_ = cmd.RegisterFlagCompletionFunc("session", p.sessions) // fails only for a flag that is not there
 }
