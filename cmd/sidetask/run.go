@@ -22,7 +22,7 @@ import (
 type runFlags struct {
 	follow, wait       bool
 	label, dir, shell  string
-	session, agent     string
+	as                 rpc.As
 	shared, pty, stdin bool
 	raw                bool
 	asJSON             bool
@@ -53,7 +53,7 @@ If -f is interrupted, or its reader goes away, the task goes on.`,
 					return err
 				}
 			}
-			if err := agentAlone(f.session, f.agent); err != nil {
+			if err := agentAlone(f.as); err != nil {
 				return err
 			}
 			if f.raw && !f.follow {
@@ -70,7 +70,7 @@ If -f is interrupted, or its reader goes away, the task goes on.`,
 	flags.StringVarP(&f.label, "label", "l", "", "what lists show; else the command")
 	flags.StringVarP(&f.dir, "dir", "C", "", "working directory; else this one")
 	flags.StringVarP(&f.shell, "command", "c", "", "a text for the shell instead of CMD ARGS")
-	p.sessionFlags(cmd, &f.session, &f.agent, "start it for the agent with this session")
+	p.sessionFlags(cmd, &f.as, "start it for the agent with this session")
 	flags.BoolVar(&f.shared, "shared", false, "start it for everybody: every agent may see and stop it")
 	flags.BoolVar(&f.pty, "pty", false, "give it a terminal (see: sidetask attach)")
 	flags.BoolVar(&f.stdin, "stdin", false, "let it have input (see: sidetask write); with -f, this command's")
@@ -90,7 +90,7 @@ func (p *program) run(ctx context.Context, f runFlags, args []string) error {
 		return err
 	}
 	defer l.close()
-	if err := knownSession(ctx, l.call, f.session, f.agent); err != nil {
+	if start.As, err = namedOwner(ctx, l.call, f.as); err != nil {
 		return err
 	}
 	if err := p.belong(ctx, l, &start); err != nil {
@@ -145,7 +145,6 @@ func (p *program) printStarted(f runFlags, t rpc.Task) error {
 func (p *program) startOf(f runFlags, args []string) (rpc.TaskStart, error) {
 	const example = "for example: sidetask run -- make test, or: sidetask run -c 'make && make test'"
 	start := rpc.TaskStart{
-		As:    rpc.As{Session: f.session, Agent: f.agent},
 		Label: f.label, Stdin: f.stdin, Shared: f.shared,
 		// With a key a start can be asked for again when the daemon goes away in the middle.
 		Key: "run-" + rand.Text(),

@@ -27,19 +27,46 @@ func (p *program) printRows(rows [][]string) error {
 	return nil
 }
 
-// table writes rows in columns as wide as their widest cell. The last column
-// takes what the terminal has left (columns 0: all that it needs).
-func table(w io.Writer, columns int, rows [][]string) error {
-	var widths []int
+// columns is how many the terminal has that stdout is: 0 where it is none, and 1
+// for one that does not know its size, which is narrow.
+func (p *program) columns() int {
+	if _, isTerminal := terminal(p.stdout); isTerminal {
+		return max(width(p.stdout), 1)
+	}
+	return 0
+}
+
+// widths are those of the columns: of their widest cells. It makes each cell one line.
+func widths(rows [][]string) []int {
+	var list []int
 	for _, row := range rows {
 		for i := range row {
 			row[i] = render.OneLine(row[i])
-			if i == len(widths) {
-				widths = append(widths, 0)
+			if i == len(list) {
+				list = append(list, 0)
 			}
-			widths[i] = max(widths[i], displaywidth.String(row[i]))
+			list[i] = max(list[i], displaywidth.String(row[i]))
 		}
 	}
+	return list
+}
+
+// between is what stands between two columns.
+const between = 2
+
+// needed is how wide a table is with nothing cut.
+func needed(rows [][]string) int {
+	sum := -between
+	for _, w := range widths(rows) {
+		sum += w + between
+	}
+	return sum
+}
+
+// table writes rows in columns as wide as their widest cell. The last column
+// takes what the terminal has left (columns 0: all that it needs).
+func table(w io.Writer, columns int, rows [][]string) error {
+	each := widths(rows)
 	var b strings.Builder
 	for _, row := range rows {
 		used := 0
@@ -52,8 +79,8 @@ func table(w io.Writer, columns int, rows [][]string) error {
 				break
 			}
 			b.WriteString(cell)
-			b.WriteString(strings.Repeat(" ", widths[i]-displaywidth.String(cell)+2))
-			used += widths[i] + 2
+			b.WriteString(strings.Repeat(" ", each[i]-displaywidth.String(cell)+between))
+			used += each[i] + between
 		}
 		b.WriteByte('\n')
 	}
