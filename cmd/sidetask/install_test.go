@@ -160,6 +160,10 @@ func TestInstallEditorFindsAgent(t *testing.T) {
 	}
 	agent := filepath.Join(bin, "opencode")
 	put(t, agent, "#!/bin/sh\n", 0o755)
+	status, out, stderr = sidetask(t, "install", "--editor", "emacs", "--", "opencode")
+	if status != 0 || !strings.Contains(out, `"--" "`+agent+`" "acp"`) || !strings.Contains(stderr, "sidetask: opencode speaks ACP as `opencode acp` only, so that is what the entry has\n") {
+		t.Errorf("opencode alone: status %d, %s%s", status, out, stderr)
+	}
 	for _, args := range [][]string{nil, {"--", "opencode", "acp"}} {
 		status, out, stderr := sidetask(t, append([]string{"install", "--editor", "emacs"}, args...)...)
 		if status != 0 || !strings.Contains(out, `"--" "`+agent+`" "acp"`) || strings.Count(stderr, "\n") != 1 {
