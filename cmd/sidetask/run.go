@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -169,6 +170,9 @@ func (p *program) startOf(f runFlags, args []string) (rpc.TaskStart, error) {
 	if start.Cwd, err = folder(f.dir); err != nil {
 		return start, err
 	}
+	if len(args) == 1 && forShell(args[0], start.Cwd) {
+		return start, misuse("did you mean: sidetask run -c "+quote(args[0]), "there is no program %q", args[0])
+	}
 	start.Env = p.environment()
 	if f.timeout != 0 {
 		start.TimeoutMs = number(f.timeout.ms())
@@ -178,6 +182,23 @@ func (p *program) startOf(f runFlags, args []string) (rpc.TaskStart, error) {
 		start.PTY = &size
 	}
 	return start, nil
+}
+
+// forShell reports whether a word is a text for the shell, and no program that
+// a command in that folder could be.
+func forShell(word, dir string) bool {
+	if !strings.ContainsAny(word, " \t\n") {
+		return false
+	}
+	if !strings.ContainsRune(word, filepath.Separator) {
+		_, err := exec.LookPath(word)
+		return errors.Is(err, exec.ErrNotFound)
+	}
+	if !filepath.IsAbs(word) {
+		word = filepath.Join(dir, word)
+	}
+	_, err := os.Stat(word)
+	return err != nil
 }
 
 // folder makes dir absolute and looks that it is one to work in, so that the error
