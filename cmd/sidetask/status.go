@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,6 +55,7 @@ refused of it, each client with what was decided for it, and warnings.`,
 			if err := p.call(cmd.Context(), rpc.MethodDaemonStatus, rpc.Empty{}, &s); err != nil {
 				return err
 			}
+			s.Clients = slices.DeleteFunc(s.Clients, itself)
 			if asJSON {
 				return p.printJSON(statusJSON{
 					jsonVersion, s.PID, s.Version, s.Executable, s.Socket, s.StateDir,
@@ -68,6 +71,9 @@ refused of it, each client with what was decided for it, and warnings.`,
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	return cmd
 }
+
+// itself reports whether a client of the daemon is this command.
+func itself(c rpc.Client) bool { return c.PID == os.Getpid() && c.Name == clientName }
 
 func (p *program) printStatus(s rpc.DaemonStatus, now time.Time) error {
 	var b strings.Builder
