@@ -215,6 +215,25 @@ func TestInstallWritesZed(t *testing.T) {
 	}
 }
 
+// A link that leads nowhere stays a link: what it leads to may come back.
+func TestInstallZedDanglingLink(t *testing.T) {
+	home := atHome(t, "")
+	settings := filepath.Join(home, ".config/zed/settings.json")
+	if err := os.MkdirAll(filepath.Dir(settings), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(home, "dotfiles/zed.json"), settings); err != nil {
+		t.Fatal(err)
+	}
+	status, _, stderr := sidetask(t, "install", "--editor", "zed", "--write", "--", "codex-acp")
+	if status != 1 || !strings.Contains(stderr, "settings.json leads nowhere: ") || !strings.Contains(stderr, "make the file that it leads to") {
+		t.Errorf("status %d, %s", status, stderr)
+	}
+	if info, err := os.Lstat(settings); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link is no link any more: %v, %v", info, err)
+	}
+}
+
 func TestInstallRefusesZedSettings(t *testing.T) {
 	home := atHome(t, "")
 	settings := filepath.Join(home, ".config/zed/settings.json")
