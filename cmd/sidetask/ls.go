@@ -113,14 +113,14 @@ func (p *program) printTasks(f lsFlags, tasks []rpc.Task, now time.Time) error {
 			Tasks   []taskJSON `json:"tasks"`
 		}{jsonVersion, jsonTasks(wanted, now)})
 	}
-	return p.printTable(wanted, now)
+	return p.printTable(wanted, now, f.watch)
 }
 
-func (p *program) printTable(tasks []rpc.Task, now time.Time) error {
+func (p *program) printTable(tasks []rpc.Task, now time.Time, cut bool) error {
 	if len(tasks) == 0 {
 		return nil
 	}
-	return p.printRows(taskRows(tasks, now, p.columns()))
+	return p.printRows(taskRows(tasks, now, p.columns()), cut)
 }
 
 // wide is from how many columns on a terminal has room for the processor time.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sidetask/render"
 	"sidetask/rpc"
 )
 
@@ -80,7 +81,7 @@ func (p *program) printOwners(owners []rpc.OwnerInfo, now time.Time) error {
 	if len(owners) == 0 {
 		return nil
 	}
-	return p.printRows(ownerRows(owners, now, p.columns()))
+	return p.printRows(ownerRows(owners, now, p.columns()), false)
 }
 
 // ownerRows are the rows of owners: for a terminal of that many columns with a
@@ -145,8 +146,8 @@ func (p *program) sessions(cmd *cobra.Command, _ []string, _ string) ([]cobra.Co
 	}
 	var sessions []cobra.Completion
 	for _, o := range result.Owners {
-		if o.Session != "" {
-			sessions = append(sessions, cobra.CompletionWithDesc(o.Session, o.Agent+" "+o.Title))
+		if o.Session != "" && o.Session == render.OneLine(o.Session) { // else it cannot be typed
+			sessions = append(sessions, cobra.CompletionWithDesc(o.Session, render.OneLine(o.Agent+" "+o.Title)))
 		}
 	}
 	return sessions, nothing

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"strings"
 
 	"github.com/clipperhouse/displaywidth"
@@ -10,10 +9,19 @@ import (
 )
 
 // printRows prints rows as data: in columns on a terminal, for a script with a
-// tab between cells and nothing cut.
-func (p *program) printRows(rows [][]string) error {
+// tab between cells and nothing cut. On a terminal that is too narrow, rows are
+// wrapped; if they are to be cut, one row is one line.
+func (p *program) printRows(rows [][]string, cut bool) error {
 	if _, isTerminal := terminal(p.stdout); isTerminal {
-		return table(p.stdout, width(p.stdout), rows)
+		columns := width(p.stdout)
+		lines := table(columns, rows)
+		for i, line := range lines {
+			if cut && columns > 0 {
+				line = displaywidth.TruncateString(line, columns, "…")
+			}
+			lines[i] = line + "\n"
+		}
+		return p.print("%s", strings.Join(lines, ""))
 	}
 	for _, row := range rows {
 		cells := make([]string, len(row))
@@ -63,12 +71,13 @@ func needed(rows [][]string) int {
 	return sum
 }
 
-// table writes rows in columns as wide as their widest cell. The last column
+// table puts rows into columns as wide as their widest cell. The last column
 // takes what the terminal has left (columns 0: all that it needs).
-func table(w io.Writer, columns int, rows [][]string) error {
+func table(columns int, rows [][]string) []string {
 	each := widths(rows)
-	var b strings.Builder
+	lines := make([]string, 0, len(rows))
 	for _, row := range rows {
+		var b strings.Builder
 		used := 0
 		for i, cell := range row {
 			if i == len(row)-1 {
@@ -82,8 +91,7 @@ func table(w io.Writer, columns int, rows [][]string) error {
 			b.WriteString(strings.Repeat(" ", each[i]-displaywidth.String(cell)+between))
 			used += each[i] + between
 		}
-		b.WriteByte('\n')
+		lines = append(lines, b.String())
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return lines
 }
