@@ -48,7 +48,7 @@ func (p *program) statusCommand() *cobra.Command {
 		Short: "Print how the daemon is: tasks, clients, configuration, disk, warnings",
 		Long: `Print how the daemon is, one line a subject: its process, where it listens and
 keeps things, tasks, owners, memory and disk, the configuration with what was
-refused of it, each client with what was decided for it, and warnings.`,
+refused of it, each other client with what was decided for it, and warnings.`,
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var s rpc.DaemonStatus
