@@ -166,6 +166,9 @@ func (p *proxy) finishAgent() {
 	for _, s := range p.sessions.all() {
 		p.step(s, turn.AgentGone{})
 	}
+	if text := p.mute(); text != "" {
+		p.logf("%s", text)
+	}
 	for _, r := range slices.SortedFunc(maps.Values(p.requests), func(a, b *request) int { return a.number - b.number }) {
 		p.answerDead(r.id)
 	}
@@ -211,6 +214,9 @@ func (p *proxy) answerDead(id []byte) {
 	text += " (" + p.life.status + ")"
 	if last := p.life.stderr.text(); last != "" {
 		text += ": " + last
+	}
+	if mute := p.mute(); mute != "" {
+		text += " (" + mute + ")"
 	}
 	p.answerError(id, -32603, text)
 }

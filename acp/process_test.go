@@ -155,6 +155,35 @@ func TestAgentDiesAtOnce(t *testing.T) {
 	}
 }
 
+// A program that is no agent, but of the name of one: it is said, to the editor, too,
+// which agent was meant; not when it was an agent of that name.
+func TestAgentSpeaksNoACP(t *testing.T) {
+	for _, c := range []struct {
+		name, script, want string
+	}{
+		{"claude", "echo no prompt >&2; exit 1", "claude itself speaks no ACP; run claude-agent-acp in its place, which does"},
+		{"codex", "exit 0", "codex itself speaks no ACP; run codex-acp in its place, which does"},
+		{"claude", `read line; echo '{"jsonrpc":"2.0","id":"i","result":{"protocolVersion":1}}'; exit 1`, ""},
+		{"other", "exit 1", ""},
+	} {
+		program := filepath.Join(t.TempDir(), c.name)
+		if err := os.WriteFile(program, []byte("#!/bin/sh\n"+c.script+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		h := startReal(t, t.Context(), program)
+		go func() { _, _ = io.WriteString(h.in, initialize+"\n") }()
+		answer := h.line(t)
+		h.end(t)
+		stderr := h.errs.take()
+		if c.want == "" && strings.Contains(answer+stderr, "speaks no ACP") {
+			t.Errorf("%s (%s): answer %s, stderr %q", c.name, c.script, answer, stderr)
+		}
+		if !strings.Contains(answer, c.want) || !strings.Contains(stderr, c.want) {
+			t.Errorf("%s (%s): answer %s, stderr %q, want %q in both", c.name, c.script, answer, stderr, c.want)
+		}
+	}
+}
+
 // A command that is not there: an error that says so, to the editor, too.
 func TestAgentCommandMissing(t *testing.T) {
 	plain := filepath.Join(t.TempDir(), "plain")

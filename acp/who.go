@@ -12,6 +12,7 @@ type who struct {
 	version       int // of the protocol, as the agent has it
 	client, agent string
 	agentVersion  string
+	answered      bool // the agent has answered initialize
 	notices       bool // the editor has clientCapabilities.session.notices
 }
 
@@ -28,6 +29,7 @@ func (w *who) clientSays(line []byte, e wire.Envelope) {
 
 // agentSays remembers what the agent's answer says.
 func (w *who) agentSays(line []byte, e wire.Envelope) {
+	w.answered = true
 	if name := firstText(line, e.Result, "agentInfo", "info"); name != "" {
 		w.agent = name
 	}
@@ -73,3 +75,16 @@ var ignoring = []string{"pi-acp"}
 
 // ignores reports whether the agent is one of those.
 func (w *who) ignores() bool { return slices.Contains(ignoring, w.agent) }
+
+// speakers are the agents that speak ACP for a program that is easily taken for one.
+var speakers = map[string]string{"claude": "claude-agent-acp", "codex": "codex-acp"}
+
+// mute says which agent was meant, where the program that was run is known to speak
+// no ACP and indeed did not; else "".
+func (p *proxy) mute() string {
+	name := baseName(p.o.Agent)
+	if speaker := speakers[name]; speaker != "" && !p.who.answered {
+		return name + " itself speaks no ACP; run " + speaker + " in its place, which does"
+	}
+	return ""
+}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clipperhouse/displaywidth"
 	"github.com/creack/pty"
 )
 
@@ -113,9 +114,22 @@ func atTerminal(t *testing.T) (sidetask string, env []string, do func(args ...st
 // What is shown on a terminal only: that there is nothing to list, and the lines of
 // a task with a terminal of its own, each ended once.
 func TestOnTerminal(t *testing.T) {
-	sidetask, env, _ := atTerminal(t)
+	sidetask, env, do := atTerminal(t)
 	s, cmd := onTerminal(t, env, sidetask, "ls", "-w")
 	s.await("no tasks\r\n")
+	// On a narrow one a task is one line.
+	if err := pty.Setsize(s.tty, &pty.Winsize{Cols: 40, Rows: 31}); err != nil {
+		t.Fatal(err)
+	}
+	do("run", "-l", strings.Repeat("long", 20), "--", "sleep", "1000")
+	s.await("\r\nbash-1  bash  running")
+	s.await("…\r\n")
+	for line := range strings.SplitSeq(strings.ReplaceAll(s.seen.String(), "\x1b[H\x1b[2J", ""), "\r\n") {
+		if displaywidth.String(line) > 40 {
+			t.Errorf("ls -w on 40 columns: %q", line)
+		}
+	}
+	do("kill", "bash-1")
 	s.typeText("\x03")
 	var exit *exec.ExitError
 	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 130 {

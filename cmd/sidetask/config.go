@@ -179,5 +179,5 @@ func (p *program) printSettings(path string, settings []config.Setting, asJSON b
 		}
 		rows = append(rows, []string{s.Key + " = " + string(value), s.Origin})
 	}
-	return p.printRows(rows)
+	return p.printRows(rows, false)
 }

@@ -13,6 +13,9 @@ import (
 	"sidetask/rpc/client"
 )
 
+// clientName is what this program calls itself to the daemon.
+const clientName = "sidetask"
+
 // longWait is the longest wait that the daemon takes, in milliseconds (BEHAVIOUR
 // T46): 24 days.
 const longWait = 2147483647
@@ -33,7 +36,7 @@ func (p *program) options() (client.Options, error) {
 			p.say("%s", where.Advice)
 		})
 	}
-	o := client.Options{Socket: where.Socket, Name: "sidetask", Version: version()}
+	o := client.Options{Socket: where.Socket, Name: clientName, Version: version()}
 	if !p.noAutostart {
 		o.Autostart, err = client.Self()
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -83,6 +85,7 @@ func (p *program) checkDaemon(ctx context.Context) error {
 
 // daemon runs the daemon until it is stopped, and reports to whoever waits for it.
 func (p *program) daemon(ctx context.Context, f daemonFlags) error {
+	signal.Reset(syscall.SIGHUP) // what ends a command has the daemon reload
 	// Both know descriptors by number, so they come before any file is opened.
 	report := client.ReportPipe()
 	service, err := systemd.Take()

@@ -194,6 +194,9 @@ func (c *installCommand) checkConfig() error {
 
 // copyBinaries brings both programs to dir and says whether one changed.
 func (c *installCommand) copyBinaries(dir string) (changed bool, err error) {
+	if foreign := foreignBinaries(dir); len(foreign) > 0 { // nothing is replaced then
+		return false, fail("move it away, or name another folder with --bin", "%s is another program's, or not as Go builds it", tilde(foreign[0]))
+	}
 	self, err := os.Executable()
 	if err == nil {
 		self, err = filepath.EvalSymlinks(self)

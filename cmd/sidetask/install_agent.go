@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -28,7 +29,7 @@ var agents = []agent{
 // PATH. doubt is what the person should know of the choice, if anything.
 func chooseAgent(args []string) (a agent, doubt []string) {
 	if len(args) > 0 {
-		a = agentOf(args)
+		a, doubt = agentOf(args)
 	} else if a = found(); a.name == "" {
 		a = agents[0]
 		a.command = []string{"npx", "-y", "@agentclientprotocol/claude-agent-acp"}
@@ -60,16 +61,22 @@ func found() agent {
 	return agent{}
 }
 
-// agentOf is the known agent of a command line, or one of that name.
-func agentOf(command []string) agent {
+// agentOf is the known agent of a command line, or one of that name. To a known one
+// that is given alone comes what it needs to speak ACP, and doubt says so.
+func agentOf(command []string) (a agent, doubt []string) {
 	name := filepath.Base(command[0])
 	for _, a := range agents {
-		if name == a.command[0] {
-			a.command = command
-			return a
+		if name != a.command[0] {
+			continue
 		}
+		if needs := a.command[1:]; len(command) == 1 && len(needs) > 0 {
+			command = append(command[:1:1], needs...)
+			doubt = append(doubt, fmt.Sprintf("%s speaks ACP as `%s` only, so that is what the entry has", name, quoteAll(a.command)))
+		}
+		a.command = command
+		return a, doubt
 	}
-	return agent{name: name, command: command}
+	return agent{name: name, command: command}, nil
 }
 
 // word is the agent's name as an identifier of Lua or Lisp.

@@ -150,6 +150,8 @@ func (e entry) writeZed(path string, now time.Time) (changed bool, backup string
 	// A settings file of a dotfile manager is a link; what it leads to is edited.
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
+	} else if _, noLink := os.Lstat(path); noLink == nil {
+		return false, "", fail("make the file that it leads to, or remove the link", "the link %s leads nowhere: %w", path, err)
 	}
 	mode := fs.FileMode(0o600)
 	info, err := os.Stat(path)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"debug/buildinfo"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,21 @@ import (
 
 // binaries are the files of the program: they lie in one folder.
 var binaries = []string{"sidetask", "sidetask-keeper"}
+
+// foreignBinaries are the files in dir that have the names of the program's, and are
+// nothing that was ever built from it.
+func foreignBinaries(dir string) (paths []string) {
+	for _, name := range binaries {
+		path := filepath.Join(dir, name)
+		info, err := buildinfo.ReadFile(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil || info.Path != "sidetask/cmd/"+name:
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
 
 // writeFile replaces a file in one step: whoever reads it meanwhile has the old
 // one or the new one, and a program that is running from it goes on.

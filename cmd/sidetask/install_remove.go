@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -49,8 +50,13 @@ func (c *installCommand) uninstall(ctx context.Context, kill bool) error {
 	if err := c.removeUnits(ctx, m); err != nil {
 		return err
 	}
+	foreign := foreignBinaries(dir)
 	for _, name := range binaries {
 		path := filepath.Join(dir, name)
+		if slices.Contains(foreign, path) {
+			c.p.say("%s stays: it is another program's", tilde(path))
+			continue
+		}
 		if gone, err := removeFile(path); err != nil {
 			return err
 		} else if gone {

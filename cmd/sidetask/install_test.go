@@ -160,6 +160,10 @@ func TestInstallEditorFindsAgent(t *testing.T) {
 	}
 	agent := filepath.Join(bin, "opencode")
 	put(t, agent, "#!/bin/sh\n", 0o755)
+	status, out, stderr = sidetask(t, "install", "--editor", "emacs", "--", "opencode")
+	if status != 0 || !strings.Contains(out, `"--" "`+agent+`" "acp"`) || !strings.Contains(stderr, "sidetask: opencode speaks ACP as `opencode acp` only, so that is what the entry has\n") {
+		t.Errorf("opencode alone: status %d, %s%s", status, out, stderr)
+	}
 	for _, args := range [][]string{nil, {"--", "opencode", "acp"}} {
 		status, out, stderr := sidetask(t, append([]string{"install", "--editor", "emacs"}, args...)...)
 		if status != 0 || !strings.Contains(out, `"--" "`+agent+`" "acp"`) || strings.Count(stderr, "\n") != 1 {
@@ -208,6 +212,25 @@ func TestInstallWritesZed(t *testing.T) {
 	}
 	if again, err := filepath.Glob(settings + ".before-sidetask-*"); err != nil || len(again) != 1 {
 		t.Errorf("a second backup: %v, %v", again, err)
+	}
+}
+
+// A link that leads nowhere stays a link: what it leads to may come back.
+func TestInstallZedDanglingLink(t *testing.T) {
+	home := atHome(t, "")
+	settings := filepath.Join(home, ".config/zed/settings.json")
+	if err := os.MkdirAll(filepath.Dir(settings), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(home, "dotfiles/zed.json"), settings); err != nil {
+		t.Fatal(err)
+	}
+	status, _, stderr := sidetask(t, "install", "--editor", "zed", "--write", "--", "codex-acp")
+	if status != 1 || !strings.Contains(stderr, "settings.json leads nowhere: ") || !strings.Contains(stderr, "make the file that it leads to") {
+		t.Errorf("status %d, %s", status, stderr)
+	}
+	if info, err := os.Lstat(settings); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link is no link any more: %v, %v", info, err)
 	}
 }
 

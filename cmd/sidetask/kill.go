@@ -12,8 +12,9 @@ import (
 
 // killFlags are the flags of `sidetask kill`.
 type killFlags struct {
-	all, asJSON            bool
-	session, agent, reason string
+	all, asJSON bool
+	as          rpc.As
+	reason      string
 }
 
 func (p *program) killCommand() *cobra.Command {
@@ -29,7 +30,7 @@ stop is told so: "killed by the user".`,
 			if err := exclude(cmd, "all", "session"); err != nil {
 				return err
 			}
-			if err := agentAlone(f.session, f.agent); err != nil {
+			if err := agentAlone(f.as); err != nil {
 				return err
 			}
 			return p.kill(cmd.Context(), f, args)
@@ -37,7 +38,7 @@ stop is told so: "killed by the user".`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.all, "all", false, "all tasks of everybody")
-	p.sessionFlags(cmd, &f.session, &f.agent, "all tasks of the agent with this session")
+	p.sessionFlags(cmd, &f.as, "all tasks of the agent with this session")
 	flags.StringVarP(&f.reason, "reason", "r", "", "why; the task's owner reads it")
 	flags.BoolVar(&f.asJSON, "json", false, "print as JSON")
 	return cmd
@@ -51,7 +52,7 @@ type killedJSON struct {
 
 func (p *program) kill(ctx context.Context, f killFlags, ids []string) error {
 	const example = "for example: sidetask kill bash-1, sidetask kill --session S, or sidetask kill --all"
-	many := f.all || f.session != ""
+	many := f.all || f.as.Session != ""
 	switch {
 	case many && len(ids) > 0:
 		return misuse(example, "ids together with --all or --session")
@@ -63,7 +64,7 @@ func (p *program) kill(ctx context.Context, f killFlags, ids []string) error {
 		return err
 	}
 	defer func() { _ = c.Close() }()
-	if err := knownSession(ctx, c.Call, f.session, f.agent); err != nil {
+	if f.as, err = namedOwner(ctx, c.Call, f.as); err != nil {
 		return err
 	}
 	if many {
@@ -72,7 +73,7 @@ func (p *program) kill(ctx context.Context, f killFlags, ids []string) error {
 			return err
 		}
 		for _, t := range tasks {
-			if (!t.Status.Terminal() || leftovers(t) > 0) && of(t, f.session, f.agent) {
+			if (!t.Status.Terminal() || leftovers(t) > 0) && of(t, f.as) {
 				ids = append(ids, t.ID)
 			}
 		}

@@ -14,7 +14,7 @@ import (
 // lsFlags are the flags of `sidetask ls`.
 type lsFlags struct {
 	all, asJSON, watch bool
-	session, agent     string
+	as                 rpc.As
 }
 
 func (p *program) lsCommand() *cobra.Command {
@@ -34,7 +34,7 @@ it took, owner ("you", "everybody", or agent and session), processes left, label
 			}
 			var tasks []rpc.Task
 			err := p.ask(cmd.Context(), func(call caller) (err error) {
-				if err = knownSession(cmd.Context(), call, f.session, f.agent); err == nil {
+				if f.as, err = namedOwner(cmd.Context(), call, f.as); err == nil {
 					tasks, err = listTasks(cmd.Context(), call)
 				}
 				return err
@@ -47,7 +47,7 @@ it took, owner ("you", "everybody", or agent and session), processes left, label
 	}
 	flags := cmd.Flags()
 	flags.BoolVarP(&f.all, "all", "a", false, "finished tasks too")
-	p.sessionFlags(cmd, &f.session, &f.agent, "only the tasks of the agent with this session")
+	p.sessionFlags(cmd, &f.as, "only the tasks of the agent with this session")
 	flags.Lookup("agent").Usage = "only the tasks of this agent"
 	flags.BoolVar(&f.asJSON, "json", false, "print as JSON")
 	flags.BoolVarP(&f.watch, "watch", "w", false, "stay, and show each change")
@@ -80,16 +80,16 @@ func (f lsFlags) selects(t rpc.Task) bool {
 	if !f.all && t.Status.Terminal() && leftovers(t) == 0 {
 		return false
 	}
-	return of(t, f.session, f.agent)
+	return of(t, f.as)
 }
 
 // of reports whether the task belongs to that session and agent; empty means any.
-func of(t rpc.Task, session, agent string) bool {
+func of(t rpc.Task, as rpc.As) bool {
 	var o rpc.Operator
 	if t.Operator != nil {
 		o = *t.Operator
 	}
-	return (session == "" || o.Session == session) && (agent == "" || o.Agent == agent)
+	return (as.Session == "" || o.Session == as.Session) && (as.Agent == "" || o.Agent == as.Agent)
 }
 
 func leftovers(t rpc.Task) int {
@@ -113,18 +113,14 @@ func (p *program) printTasks(f lsFlags, tasks []rpc.Task, now time.Time) error {
 			Tasks   []taskJSON `json:"tasks"`
 		}{jsonVersion, jsonTasks(wanted, now)})
 	}
-	return p.printTable(wanted, now)
+	return p.printTable(wanted, now, f.watch)
 }
 
-func (p *program) printTable(tasks []rpc.Task, now time.Time) error {
+func (p *program) printTable(tasks []rpc.Task, now time.Time, cut bool) error {
 	if len(tasks) == 0 {
 		return nil
 	}
-	columns := 0
-	if _, isTerminal := terminal(p.stdout); isTerminal {
-		columns = max(width(p.stdout), 1) // one that does not know its size is narrow
-	}
-	return p.printRows(taskRows(tasks, now, columns))
+	return p.printRows(taskRows(tasks, now, p.columns()), cut)
 }
 
 // wide is from how many columns on a terminal has room for the processor time.
@@ -140,11 +136,11 @@ func taskRows(tasks []rpc.Task, now time.Time, columns int) [][]string {
 	for _, t := range tasks {
 		owner, cpu, left := "-", "-", "-"
 		if o := t.Operator; o != nil {
-			session := o.Session
+			agent, session := o.Agent, o.Session
 			if columns > 0 {
-				session = abbreviate(session)
+				agent, session = shortAgent(agent), abbreviate(session)
 			}
-			owner = ownerName(o.Agent, session, o.Owner)
+			owner = ownerName(agent, session, o.Owner)
 			if o.CPUMs != nil {
 				cpu = short(time.Duration(*o.CPUMs) * time.Millisecond)
 			}
@@ -161,15 +157,6 @@ func taskRows(tasks []rpc.Task, now time.Time, columns int) [][]string {
 		}
 	}
 	return rows
-}
-
-// abbreviate leaves of a session's id, most often a UUID, what tells it from
-// others: a terminal's width is for labels.
-func abbreviate(session string) string {
-	if runes := []rune(session); len(runes) > 10 {
-		return string(runes[:8]) + "…"
-	}
-	return session
 }
 
 // ownerName is an owner for a person: agent and session, "everybody" for a

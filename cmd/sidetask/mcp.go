@@ -44,6 +44,9 @@ func (p *program) mcp(ctx context.Context) error {
 		if options.Cwd, err = os.Getwd(); err != nil {
 			return fail("start it in a folder that exists", "find the working directory: %w", err)
 		}
+		if err := carried(options.Cwd); err != nil {
+			return fail("rename it, or start it in another one", "%w", err)
+		}
 	}
 	err = mcp.Run(ctx, options)
 	if i, ok := stopped(ctx); ok {

@@ -11,7 +11,7 @@ import (
 
 // noticesFlags are the flags of `sidetask notices`.
 type noticesFlags struct {
-	session, agent    string
+	as                rpc.As
 	wait, ack, asJSON bool
 }
 
@@ -24,14 +24,14 @@ func (p *program) noticesCommand() *cobra.Command {
 taken, and the agent will not be told of them any more.`,
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.session == "" {
+			if f.as.Session == "" {
 				return misuse("usage: sidetask notices --session S; `sidetask owners` lists the sessions", "whose notices?")
 			}
 			return p.notices(cmd.Context(), f)
 		},
 	}
 	flags := cmd.Flags()
-	p.sessionFlags(cmd, &f.session, &f.agent, "the agent's session")
+	p.sessionFlags(cmd, &f.as, "the agent's session")
 	flags.BoolVar(&f.wait, "wait", false, "wait until there is one")
 	flags.BoolVar(&f.ack, "ack", false, "take them")
 	flags.BoolVar(&f.asJSON, "json", false, "print as JSON")
@@ -44,10 +44,10 @@ func (p *program) notices(ctx context.Context, f noticesFlags) error {
 		return err
 	}
 	defer func() { _ = c.Close() }()
-	if err := knownSession(ctx, c.Call, f.session, f.agent); err != nil {
+	as, err := namedOwner(ctx, c.Call, f.as)
+	if err != nil {
 		return err
 	}
-	as := rpc.As{Session: f.session, Agent: f.agent}
 	method, params := rpc.MethodInboxList, rpc.InboxWait{As: as}
 	if f.wait {
 		method, params.TimeoutMs = rpc.MethodInboxWait, number(longWait)

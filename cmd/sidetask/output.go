@@ -12,9 +12,9 @@ import (
 
 // outputFlags are the flags of `sidetask output`.
 type outputFlags struct {
-	wait, asJSON   bool
-	timeout        span
-	session, agent string
+	wait, asJSON bool
+	timeout      span
+	as           rpc.As
 }
 
 func (p *program) outputCommand() *cobra.Command {
@@ -28,7 +28,7 @@ agent's read: what you see here, it will not see again.`,
 		ValidArgsFunction: p.taskIDs(anyTask),
 		Args:              takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := agentAlone(f.session, f.agent); err != nil {
+			if err := agentAlone(f.as); err != nil {
 				return err
 			}
 			return p.output(cmd.Context(), f, args[0])
@@ -37,23 +37,26 @@ agent's read: what you see here, it will not see again.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&f.wait, "wait", false, "wait for the task's end first")
 	flags.Var(&f.timeout, "timeout", "with --wait: no longer than this")
-	p.sessionFlags(cmd, &f.session, &f.agent, "read as the agent with this session (consumes)")
+	p.sessionFlags(cmd, &f.as, "read as the agent with this session (consumes)")
 	flags.BoolVar(&f.asJSON, "json", false, "print as JSON")
 	return cmd
 }
 
 func (p *program) output(ctx context.Context, f outputFlags, id string) error {
-	params := rpc.TaskOutput{
-		TaskRef: rpc.TaskRef{As: rpc.As{Session: f.session, Agent: f.agent}, ID: id},
-		Wait:    f.wait,
-	}
+	params := rpc.TaskOutput{TaskRef: rpc.TaskRef{As: f.as, ID: id}, Wait: f.wait}
 	if f.timeout != 0 {
 		params.Wait, params.TimeoutMs = true, number(min(f.timeout.ms(), longWait))
 	} else if f.wait {
 		params.TimeoutMs = number(longWait)
 	}
 	var result rpc.TaskOutputResult
-	if err := p.call(ctx, rpc.MethodTaskOutput, params, &result); err != nil {
+	err := p.ask(ctx, func(call caller) (err error) {
+		if params.As, err = namedOwner(ctx, call, params.As); err == nil {
+			err = call(ctx, rpc.MethodTaskOutput, params, &result)
+		}
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	if f.asJSON {

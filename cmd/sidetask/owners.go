@@ -1,13 +1,14 @@
 package main
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"sidetask/render"
 	"sidetask/rpc"
 )
 
@@ -37,7 +38,8 @@ func (p *program) ownersCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "owners",
 		Short: "List the agents that are served: by which mount, woken when and why",
-		Long: `List the agents that are served. On a terminal in columns. Else one line each
+		Long: `List the agents that are served. On a terminal in columns, with the ids of sessions
+cut where they have no room; what is shown is enough for --session. Else one line each
 with tabs between: owner, agent, session, status (idle, busy, lost), scope, scope
 of the mount, tasks, waiting notices, wakes left before you speak again, and when
 and by which tasks it was woken last.`,
@@ -76,9 +78,19 @@ func jsonOwners(owners []rpc.OwnerInfo) []ownerJSON {
 }
 
 func (p *program) printOwners(owners []rpc.OwnerInfo, now time.Time) error {
-	_, isTerminal := terminal(p.stdout)
-	var rows [][]string
-	if isTerminal && len(owners) > 0 {
+	if len(owners) == 0 {
+		return nil
+	}
+	return p.printRows(ownerRows(owners, now, p.columns()), false)
+}
+
+// ownerRows are the rows of owners: for a terminal of that many columns with a
+// heading, short names, and whole ids where there is room; for a script (0 columns)
+// always the same.
+func ownerRows(owners []rpc.OwnerInfo, now time.Time, columns int) [][]string {
+	const session = 2
+	rows := make([][]string, 0, len(owners)+1)
+	if columns > 0 {
 		rows = append(rows, []string{"OWNER", "AGENT", "SESSION", "STATUS", "SCOPE", "MOUNT", "TASKS", "NOTICES", "WAKES LEFT", "LAST WOKEN"})
 	}
 	for _, o := range owners {
@@ -87,16 +99,21 @@ func (p *program) printOwners(owners []rpc.OwnerInfo, now time.Time) error {
 			last := o.Wakes[n-1]
 			woken = clock(last.At, now) + " by " + strings.Join(last.Tasks, ", ")
 		}
-		session := o.Session
-		if isTerminal {
-			session = abbreviate(session)
+		agent := o.Agent
+		if columns > 0 {
+			agent = shortAgent(agent)
 		}
 		rows = append(rows, []string{
-			o.Owner, dash(o.Agent), dash(session), o.Status, o.Scope, dash(o.Mount),
+			o.Owner, dash(agent), dash(o.Session), o.Status, o.Scope, dash(o.Mount),
 			fmt.Sprint(o.Tasks), fmt.Sprint(o.Pending), fmt.Sprint(o.BudgetLeft), woken,
 		})
 	}
-	return p.printRows(rows)
+	if columns > 0 && needed(rows) > columns {
+		for _, row := range rows[1:] {
+			row[session] = abbreviate(row[session])
+		}
+	}
+	return rows
 }
 
 // dash stands for nothing in a column.
@@ -107,34 +124,9 @@ func dash(s string) string {
 	return s
 }
 
-// knownSession refuses a session, or an agent, that nobody has, in the same words
-// for every command. Empty is any.
-func knownSession(ctx context.Context, call caller, session, agent string) error {
-	if session == "" && agent == "" {
-		return nil
-	}
-	var result rpc.OwnerListResult
-	if err := call(ctx, rpc.MethodOwnerList, rpc.Empty{}, &result); err != nil {
-		return err
-	}
-	for _, o := range result.Owners {
-		if (session == "" || o.Session == session) && (agent == "" || o.Agent == agent) {
-			return nil
-		}
-	}
-	const next = "`sidetask owners` lists the sessions"
-	switch {
-	case session == "":
-		return fail(next, "no agent %s has a session", agent)
-	case agent != "":
-		return fail(next, "no agent %s has the session %q", agent, session)
-	}
-	return fail(next, "no agent has the session %q", session)
-}
-
 // agentAlone refuses --agent where it only says which agent's --session is meant.
-func agentAlone(session, agent string) error {
-	if agent != "" && session == "" {
+func agentAlone(as rpc.As) error {
+	if as.Agent != "" && as.Session == "" {
 		return misuse("give --session, too; `sidetask owners` lists them", "--agent without --session")
 	}
 	return nil
@@ -154,16 +146,34 @@ func (p *program) sessions(cmd *cobra.Command, _ []string, _ string) ([]cobra.Co
 	}
 	var sessions []cobra.Completion
 	for _, o := range result.Owners {
-		if o.Session != "" {
-			sessions = append(sessions, cobra.CompletionWithDesc(o.Session, o.Agent+" "+o.Title))
+		if o.Session != "" && o.Session == render.OneLine(o.Session) { // else it cannot be typed
+			sessions = append(sessions, cobra.CompletionWithDesc(o.Session, render.OneLine(o.Agent+" "+o.Title)))
 		}
 	}
 	return sessions, nothing
 }
 
+// identity is the value of a flag that must not be empty: a script whose variable was
+// empty must not become the operator (docs/api.md). It is a [pflag.Value].
+type identity string
+
+func (n *identity) String() string { return string(*n) }
+
+// Type names the value in help.
+func (n *identity) Type() string { return "string" }
+
+// Set takes text.
+func (n *identity) Set(text string) error {
+	if text == "" {
+		return errors.New("must not be empty")
+	}
+	*n = identity(text)
+	return nil
+}
+
 // sessionFlags are --session and --agent, which several commands have.
-func (p *program) sessionFlags(cmd *cobra.Command, session, agent *string, use string) {
-	cmd.Flags().StringVar(session, "session", "", use)
-	cmd.Flags().StringVar(agent, "agent", "", "the agent's name, where a session id is ambiguous")
+func (p *program) sessionFlags(cmd *cobra.Command, as *rpc.As, use string) {
+	cmd.Flags().Var((*identity)(&as.Session), "session", use)
+	cmd.Flags().Var((*identity)(&as.Agent), "agent", "the agent's name, where a session id is ambiguous")
 	_ = cmd.RegisterFlagCompletionFunc("session", p.sessions) // fails only for a flag that is not there
 }

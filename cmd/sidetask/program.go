@@ -54,12 +54,14 @@ wait for it, stop it. The daemon that keeps them is started by the way.
 Exit status: 0; where a command says so, that of the task (128+n if signal n ended
 it); 1 an error, 2 wrong usage, 69 no daemon to be had, 78 a bad configuration,
 124 time is up; 128+n if signal n ended this command.`,
+		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.ArbitraryArgs, // see known
 		RunE:          help,
 	}
 	root.PersistentFlags().BoolVar(&p.noAutostart, "no-autostart", false, "fail (exit status 69) instead of starting a daemon")
+	root.SetVersionTemplate("sidetask {{.Version}}\n") // as `sidetask version`
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return misuse("`"+cmd.CommandPath()+" --help` shows how it is used", "%s", flagText(err))
 	})
@@ -83,30 +85,6 @@ func flagText(err error) string {
 		return before + ": " + reason
 	}
 	return text
-}
-
-// known refuses a command that there is none of. The library does so for some,
-// and answers the others, and any with --help, with a help text and success.
-func known(root *cobra.Command, args []string) error {
-	cmd, rest, err := root.Find(args)
-	if err != nil {
-		return misuse("`sidetask --help` lists the commands", "%w", err)
-	}
-	if cmd.Name() == "help" {
-		return known(root, rest)
-	}
-	if !cmd.HasAvailableSubCommands() || cmd.Name() == "daemon" {
-		return nil
-	}
-	for _, arg := range rest {
-		if arg == cobra.ShellCompRequestCmd || arg == cobra.ShellCompNoDescRequestCmd {
-			return nil // the library adds these when they are called
-		}
-		if !strings.HasPrefix(arg, "-") {
-			return misuse("`"+cmd.CommandPath()+" --help` lists the commands", "unknown command %q for `%s`", arg, cmd.CommandPath())
-		}
-	}
-	return nil
 }
 
 // help is the RunE of a command that is nothing without one of its subcommands.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -21,7 +23,7 @@ import (
 type runFlags struct {
 	follow, wait       bool
 	label, dir, shell  string
-	session, agent     string
+	as                 rpc.As
 	shared, pty, stdin bool
 	raw                bool
 	asJSON             bool
@@ -52,7 +54,7 @@ If -f is interrupted, or its reader goes away, the task goes on.`,
 					return err
 				}
 			}
-			if err := agentAlone(f.session, f.agent); err != nil {
+			if err := agentAlone(f.as); err != nil {
 				return err
 			}
 			if f.raw && !f.follow {
@@ -69,7 +71,7 @@ If -f is interrupted, or its reader goes away, the task goes on.`,
 	flags.StringVarP(&f.label, "label", "l", "", "what lists show; else the command")
 	flags.StringVarP(&f.dir, "dir", "C", "", "working directory; else this one")
 	flags.StringVarP(&f.shell, "command", "c", "", "a text for the shell instead of CMD ARGS")
-	p.sessionFlags(cmd, &f.session, &f.agent, "start it for the agent with this session")
+	p.sessionFlags(cmd, &f.as, "start it for the agent with this session")
 	flags.BoolVar(&f.shared, "shared", false, "start it for everybody: every agent may see and stop it")
 	flags.BoolVar(&f.pty, "pty", false, "give it a terminal (see: sidetask attach)")
 	flags.BoolVar(&f.stdin, "stdin", false, "let it have input (see: sidetask write); with -f, this command's")
@@ -89,7 +91,7 @@ func (p *program) run(ctx context.Context, f runFlags, args []string) error {
 		return err
 	}
 	defer l.close()
-	if err := knownSession(ctx, l.call, f.session, f.agent); err != nil {
+	if start.As, err = namedOwner(ctx, l.call, f.as); err != nil {
 		return err
 	}
 	if err := p.belong(ctx, l, &start); err != nil {
@@ -144,7 +146,6 @@ func (p *program) printStarted(f runFlags, t rpc.Task) error {
 func (p *program) startOf(f runFlags, args []string) (rpc.TaskStart, error) {
 	const example = "for example: sidetask run -- make test, or: sidetask run -c 'make && make test'"
 	start := rpc.TaskStart{
-		As:    rpc.As{Session: f.session, Agent: f.agent},
 		Label: f.label, Stdin: f.stdin, Shared: f.shared,
 		// With a key a start can be asked for again when the daemon goes away in the middle.
 		Key: "run-" + rand.Text(),
@@ -159,12 +160,18 @@ func (p *program) startOf(f runFlags, args []string) (rpc.TaskStart, error) {
 	default:
 		start.Command = quoteAll(args)
 	}
-	if !utf8.ValidString(start.Command) || !utf8.ValidString(start.Label) {
+	if !utf8.ValidString(start.Command) {
 		return start, fail("put it into a script and run that", "the command is not valid UTF-8")
+	}
+	if !utf8.ValidString(start.Label) {
+		return start, fail("give another one", "the label %q is not valid UTF-8", start.Label)
 	}
 	var err error
 	if start.Cwd, err = folder(f.dir); err != nil {
 		return start, err
+	}
+	if len(args) == 1 && forShell(args[0], start.Cwd) {
+		return start, misuse("did you mean: sidetask run -c "+quote(args[0]), "there is no program %q", args[0])
 	}
 	start.Env = p.environment()
 	if f.timeout != 0 {
@@ -177,6 +184,23 @@ func (p *program) startOf(f runFlags, args []string) (rpc.TaskStart, error) {
 	return start, nil
 }
 
+// forShell reports whether a word is a text for the shell, and no program that
+// a command in that folder could be.
+func forShell(word, dir string) bool {
+	if !strings.ContainsAny(word, " \t\n") {
+		return false
+	}
+	if !strings.ContainsRune(word, filepath.Separator) {
+		_, err := exec.LookPath(word)
+		return errors.Is(err, exec.ErrNotFound)
+	}
+	if !filepath.IsAbs(word) {
+		word = filepath.Join(dir, word)
+	}
+	_, err := os.Stat(word)
+	return err != nil
+}
+
 // folder makes dir absolute and looks that it is one to work in, so that the error
 // names it. The daemon looks, too: only it knows whether it may go there.
 func folder(dir string) (string, error) {
@@ -184,6 +208,9 @@ func folder(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return "", fail(next, "find the working directory: %w", err)
+	}
+	if err := carried(abs); err != nil {
+		return "", fail("rename it, or give another one with -C", "%w", err)
 	}
 	info, err := os.Stat(abs)
 	switch {
@@ -198,6 +225,15 @@ func folder(dir string) (string, error) {
 		return "", fail(next, "working directory %s cannot be entered: %w", abs, err)
 	}
 	return abs, nil
+}
+
+// carried refuses a folder that JSON cannot carry: with the bytes that it would put
+// in place of those that are no UTF-8 it is another folder, which there may be.
+func carried(dir string) error {
+	if utf8.ValidString(dir) {
+		return nil
+	}
+	return fmt.Errorf("the name of the working directory %q is not valid UTF-8", dir)
 }
 
 // environment is this process's own, as far as JSON can carry it.

@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,13 +48,14 @@ func (p *program) statusCommand() *cobra.Command {
 		Short: "Print how the daemon is: tasks, clients, configuration, disk, warnings",
 		Long: `Print how the daemon is, one line a subject: its process, where it listens and
 keeps things, tasks, owners, memory and disk, the configuration with what was
-refused of it, each client with what was decided for it, and warnings.`,
+refused of it, each other client with what was decided for it, and warnings.`,
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var s rpc.DaemonStatus
 			if err := p.call(cmd.Context(), rpc.MethodDaemonStatus, rpc.Empty{}, &s); err != nil {
 				return err
 			}
+			s.Clients = slices.DeleteFunc(s.Clients, itself)
 			if asJSON {
 				return p.printJSON(statusJSON{
 					jsonVersion, s.PID, s.Version, s.Executable, s.Socket, s.StateDir,
@@ -68,6 +71,9 @@ refused of it, each client with what was decided for it, and warnings.`,
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	return cmd
 }
+
+// itself reports whether a client of the daemon is this command.
+func itself(c rpc.Client) bool { return c.PID == os.Getpid() && c.Name == clientName }
 
 func (p *program) printStatus(s rpc.DaemonStatus, now time.Time) error {
 	var b strings.Builder

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"strings"
 
 	"github.com/clipperhouse/displaywidth"
@@ -10,10 +9,19 @@ import (
 )
 
 // printRows prints rows as data: in columns on a terminal, for a script with a
-// tab between cells and nothing cut.
-func (p *program) printRows(rows [][]string) error {
+// tab between cells and nothing cut. On a terminal that is too narrow, rows are
+// wrapped; if they are to be cut, one row is one line.
+func (p *program) printRows(rows [][]string, cut bool) error {
 	if _, isTerminal := terminal(p.stdout); isTerminal {
-		return table(p.stdout, width(p.stdout), rows)
+		columns := width(p.stdout)
+		lines := table(columns, rows)
+		for i, line := range lines {
+			if cut && columns > 0 {
+				line = displaywidth.TruncateString(line, columns, "…")
+			}
+			lines[i] = line + "\n"
+		}
+		return p.print("%s", strings.Join(lines, ""))
 	}
 	for _, row := range rows {
 		cells := make([]string, len(row))
@@ -27,21 +35,49 @@ func (p *program) printRows(rows [][]string) error {
 	return nil
 }
 
-// table writes rows in columns as wide as their widest cell. The last column
-// takes what the terminal has left (columns 0: all that it needs).
-func table(w io.Writer, columns int, rows [][]string) error {
-	var widths []int
+// columns is how many the terminal has that stdout is: 0 where it is none, and 1
+// for one that does not know its size, which is narrow.
+func (p *program) columns() int {
+	if _, isTerminal := terminal(p.stdout); isTerminal {
+		return max(width(p.stdout), 1)
+	}
+	return 0
+}
+
+// widths are those of the columns: of their widest cells. It makes each cell one line.
+func widths(rows [][]string) []int {
+	var list []int
 	for _, row := range rows {
 		for i := range row {
 			row[i] = render.OneLine(row[i])
-			if i == len(widths) {
-				widths = append(widths, 0)
+			if i == len(list) {
+				list = append(list, 0)
 			}
-			widths[i] = max(widths[i], displaywidth.String(row[i]))
+			list[i] = max(list[i], displaywidth.String(row[i]))
 		}
 	}
-	var b strings.Builder
+	return list
+}
+
+// between is what stands between two columns.
+const between = 2
+
+// needed is how wide a table is with nothing cut.
+func needed(rows [][]string) int {
+	sum := -between
+	for _, w := range widths(rows) {
+		sum += w + between
+	}
+	return sum
+}
+
+// table puts rows into columns as wide as their widest cell. The last column
+// takes what the terminal has left (columns 0: all that it needs).
+func table(columns int, rows [][]string) []string {
+	each := widths(rows)
+	lines := make([]string, 0, len(rows))
 	for _, row := range rows {
+		var b strings.Builder
 		used := 0
 		for i, cell := range row {
 			if i == len(row)-1 {
@@ -52,11 +88,10 @@ func table(w io.Writer, columns int, rows [][]string) error {
 				break
 			}
 			b.WriteString(cell)
-			b.WriteString(strings.Repeat(" ", widths[i]-displaywidth.String(cell)+2))
-			used += widths[i] + 2
+			b.WriteString(strings.Repeat(" ", each[i]-displaywidth.String(cell)+between))
+			used += each[i] + between
 		}
-		b.WriteByte('\n')
+		lines = append(lines, b.String())
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return lines
 }

@@ -67,7 +67,11 @@ func (p *program) watch(ctx context.Context, f lsFlags) error {
 	if err != nil {
 		return err
 	}
+	f.as, err = namedOwner(ctx, first.Call, f.as)
 	_ = first.Close()
+	if err != nil {
+		return err
+	}
 	news := &feed{changes: make(chan change)}
 	o.Handle = news.handle
 	keeper := client.Keep(client.KeeperOptions{Options: o, Revive: !p.noAutostart, OnConnect: news.subscribe})
