@@ -10,9 +10,6 @@ import (
 	"sidetask/tools"
 )
 
-// maxToken bounds a token; ours have 32 bytes.
-const maxToken = 256
-
 var errBound = rpc.Errorf(rpc.CodeUnauthorized, "this connection is bound to one owner: it can act as no other")
 
 func sameToken(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
@@ -22,9 +19,6 @@ func sameToken(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), 
 func (c *call) tokenOf(as rpc.As) (string, error) {
 	bound := c.conn.boundTo()
 	if bound == "" {
-		if len(as.Token) > maxToken {
-			return "", rpc.Errorf(rpc.CodeInvalidParams, "invalid token: %d bytes, at most %d", len(as.Token), maxToken)
-		}
 		return as.Token, nil
 	}
 	if as.Session != "" || as.Agent != "" || as.Token != "" && !sameToken(as.Token, bound) {

@@ -115,12 +115,16 @@ func TestErrors(t *testing.T) {
 		{-32602, "", `invalid until: error parsing regexp: missing closing ): ` + "`(`", "task/output", args{"id": "k-1", "wait": true, "until": "("}},
 		{-32602, "", `invalid arguments: "from" must be "start"`, "task/output", args{"id": "k-1", "from": "middle"}},
 		{-32602, "", `invalid params: "reason" must be "wake", "turn-end" or "user"`, "inbox/claim", args{"token": tokenA, "reason": "x"}},
-		{-32602, "", "invalid token: a host makes it of 128 random bits, in hex", "owner/register", args{"token": "short"}},
+		{-32602, "", "invalid token: expected 16 to 256 bytes without white space (a host makes it of 128 random bits, in hex)", "owner/register", args{"token": "short"}},
+		{-32602, "", "invalid token: expected 16 to 256 bytes without white space (a host makes it of 128 random bits, in hex)", "initialize", args{"token": strings.Repeat("x", 257)}},
+		{-32602, "", "invalid session: expected a non-empty string", "owner/bind", args{"token": tokenA}},
+		{-32602, "", "invalid task label: 131073 bytes, at most 131072", "task/start", args{"command": "x", "label": strings.Repeat("x", 128<<10+1)}},
 		{-32602, "", `invalid scope "x": must begin with "/"`, "owner/register", args{"token": tokenA + "2", "scope": "x"}},
-		{-32602, "", `invalid params: "status" must be "idle" or "busy"`, "owner/update", args{"token": tokenA, "status": "asleep"}},
+		{-32602, "", `invalid status: expected "idle" or "busy"`, "owner/update", args{"token": tokenA, "status": "asleep"}},
 		{-32602, "", `invalid status "running": expected completed, killed or failed`, "task/settle", args{"id": "k-1", "status": "running"}},
 		{-32602, "", `invalid params: stage "around" must be "pre" or "post"`, "policy/attach", args{"scope": "/", "stages": []string{"around"}}},
 		{-32602, "", `invalid params: "bash" is none of the tools`, "policy/attach", args{"scope": "/", "stages": []string{"pre"}, "tools": []string{"bash"}}},
+		{-32602, "", `invalid params: "tools" names "task_start" twice`, "policy/attach", args{"scope": "/", "stages": []string{"pre"}, "tools": []string{"task_start", "task_start"}}},
 		{-32601, "", "unknown method task/nope; if this daemon is older than its client: sidetask daemon restart", "task/nope", args{}},
 		{-32602, "", "the client speaks protocol version 2, this daemon 1: sidetask daemon restart", "initialize", args{"protocolVersion": 2}},
 	} {
@@ -280,7 +284,7 @@ func TestOwnerEnvironmentIsBounded(t *testing.T) {
 	c := g.dial()
 	most := args{"A": strings.Repeat("a", 1<<20-3), "B": strings.Repeat("b", 1<<20-3)}
 	more := args{"A": most["A"], "B": most["B"], "C": ""}
-	message := `invalid params: "env" has 2097155 bytes, at most 2097152; leave out what commands do not need`
+	message := `invalid env: 2097155 bytes, at most 2097152; leave out what commands do not need`
 	c.refused(-32602, message, "owner/register", args{"token": tokenA, "env": more})
 	if owners := g.registry.Owners(); len(owners) != 0 {
 		t.Errorf("a refused registration left %d owners", len(owners))

@@ -135,6 +135,11 @@ func initialize(c *call, p rpc.Initialize) (any, error) {
 	if p.ProtocolVersion > rpc.Version {
 		return nil, rpc.Errorf(rpc.CodeInvalidParams, "the client speaks protocol version %d, this daemon %d: sidetask daemon restart", p.ProtocolVersion, rpc.Version)
 	}
+	if p.Token != "" {
+		if err := registry.CheckToken(p.Token); err != nil {
+			return nil, err
+		}
+	}
 	conn.mu.Lock()
 	defer conn.mu.Unlock()
 	if conn.token != "" && p.Token != "" && !sameToken(p.Token, conn.token) {

@@ -163,7 +163,10 @@ func policyAttach(c *call, p rpc.PolicyAttach) (any, error) {
 	if len(p.Stages) == 0 {
 		return nil, rpc.Errorf(rpc.CodeInvalidParams, `invalid params: "stages" must name "pre", "post" or both`)
 	}
-	for _, name := range p.Tools {
+	for i, name := range p.Tools {
+		if slices.Contains(p.Tools[:i], name) {
+			return nil, rpc.Errorf(rpc.CodeInvalidParams, "invalid params: \"tools\" names %q twice", name)
+		}
 		if !slices.Contains([]string{tools.Start, tools.Output, tools.List, tools.Kill}, name) {
 			return nil, rpc.Errorf(rpc.CodeInvalidParams, "invalid params: %q is none of the tools", cut(name, 100))
 		}

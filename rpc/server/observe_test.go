@@ -154,7 +154,7 @@ func TestUnnamedOwner(t *testing.T) {
 	host := g.dial()
 	host.call("owner/register", args{"token": tokenA, "agent": "test"}, nil)
 	host.registered(args{"token": tokenA, "kind": "k", "label": "l", "stream": true})
-	host.refused(rpc.CodeInvalidParams, `invalid params: "session" must not be empty`, "owner/bind", args{"token": tokenA})
+	host.refused(rpc.CodeInvalidParams, `invalid session: expected a non-empty string`, "owner/bind", args{"token": tokenA})
 	var bound rpc.OwnerBound
 	host.call("owner/bind", args{"token": tokenA, "session": "s", "fresh": true}, &bound)
 	var tasks rpc.TaskListResult
