@@ -31,7 +31,6 @@ func ownerRegister(c *call, p rpc.OwnerRegister) (any, error) {
 	if len(c.registry().OwnersOf(c.conn)) >= maxHosted {
 		return nil, rpc.Errorf(rpc.CodeLimitReached, "too many owners of one connection (limit: %d)", maxHosted)
 	}
-	c.conn.stay()
 	handle, err := c.registry().Register(registry.Registration{
 		Token: token, Agent: p.Agent, Session: p.Session, Scope: at, Title: p.Title,
 		Cwd: p.Cwd, Env: p.Env, Takeover: p.Takeover, Leases: p.Leases,
@@ -39,6 +38,7 @@ func ownerRegister(c *call, p rpc.OwnerRegister) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.conn.stay()
 	acp := c.conn.server.engine.Live.Current().ACP
 	return rpc.OwnerRegistered{
 		Owner: string(handle), Pending: len(c.registry().Inbox(handle)),
@@ -83,13 +83,13 @@ func ownerUpdate(c *call, p rpc.OwnerUpdate) (any, error) {
 	if status := registry.OwnerStatus(p.Status); status != "" {
 		change.Status = &status
 	}
+	if err := c.registry().Update(handle, change); err != nil {
+		return nil, err
+	}
 	if p.Note != nil {
 		c.conn.mu.Lock()
 		c.conn.note = *p.Note
 		c.conn.mu.Unlock()
-	}
-	if err := c.registry().Update(handle, change); err != nil {
-		return nil, err
 	}
 	return rpc.Empty{}, nil
 }

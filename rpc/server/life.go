@@ -69,8 +69,8 @@ func (c *conn) undo() {
 	calls := c.unconfirmed
 	c.unconfirmed = nil
 	last := c.onEnd
-	for _, detach := range c.mounts {
-		last = append(last, detach)
+	for _, m := range c.mounts {
+		last = append(last, m.detach)
 	}
 	unstarted := c.pending
 	c.pending = nil
@@ -146,6 +146,9 @@ func (c *conn) unconfirm(done *call) {
 	i := slices.Index(c.unconfirmed[id], done)
 	if i >= 0 {
 		c.unconfirmed[id] = slices.Delete(c.unconfirmed[id], i, i+1)
+	}
+	if len(c.unconfirmed[id]) == 0 {
+		delete(c.unconfirmed, id)
 	}
 	c.mu.Unlock()
 	if i >= 0 {
