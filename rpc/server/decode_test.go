@@ -27,7 +27,7 @@ func TestNamesAreExact(t *testing.T) {
 			t.Errorf("%s: got %+v", params, got.Task)
 		}
 	}
-	c.refused(rpc.CodeInvalidParams, `invalid params: "pty" needs cols and rows of 1 to 10000`, "task/start", json.RawMessage(`{"command":"x","pty":{"cols":0,"rows":5,"COLS":80}}`))
+	c.refused(rpc.CodeInvalidParams, `invalid params: "pty" needs cols and rows of at least 1`, "task/start", json.RawMessage(`{"command":"x","pty":{"cols":0,"rows":5,"COLS":80}}`))
 	c.refused(rpc.CodeInvalidParams, "invalid command: expected a non-empty string", "task/start", json.RawMessage(`{"Command":"x"}`))
 	// What is left out is as long as what the escapes of the rest add.
 	bent := g.dial()
