@@ -106,3 +106,11 @@ func wireName(path string) string {
 	}
 	return path
 }
+
+// optional is a JSON value that may be absent; null counts as absent.
+func optional(raw json.RawMessage) any {
+	if raw == nil || string(raw) == "null" {
+		return nil
+	}
+	return raw
+}
