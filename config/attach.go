@@ -47,6 +47,7 @@ func (l *Live) attach(a *attachment) error {
 	if len(l.attached) >= maxAttached {
 		return fmt.Errorf("%d mounts of connections are attached: no more are possible", maxAttached)
 	}
+	a.id = fmt.Sprintf("m-%d", l.attachments+1)
 	next, gone := combine(now.settings, now.origins, append(slices.Clone(l.attached), a))
 	if len(gone) > 0 {
 		// A new mount changes what those below it inherit: it may not cost
@@ -54,7 +55,6 @@ func (l *Live) attach(a *attachment) error {
 		return errors.New(gone[0].reason)
 	}
 	l.attachments++
-	a.id = fmt.Sprintf("m-%d", l.attachments)
 	l.attached = append(l.attached, a)
 	l.now.Store(next)
 	return nil

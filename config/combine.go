@@ -41,7 +41,9 @@ func combine(s *Settings, origins Origins, attached []*attachment) (*snapshot, [
 			continue
 		}
 		layers[at] = l
-		snap.mounts[at] = l.mount(at, fromConnection, snap.listed)
+		m := l.mount(at, fromConnection, snap.listed)
+		m.ID = byScope[at].id
+		snap.mounts[at] = m
 	}
 	for _, at := range slices.Sorted(maps.Keys(snap.mounts)) {
 		snap.table.Add(at, snap.mounts[at])

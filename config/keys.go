@@ -2,11 +2,8 @@ package config
 
 import (
 	"fmt"
-	"math"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"sidetask/scope"
@@ -115,7 +112,7 @@ var commandKeys = section{
 		text("memoryMax", "", isSize, `a number of bytes, or one with K, M, G or T after it such as "4G", or "" for none`,
 			func(t target) any { return &t.settings.Commands.MemoryMax },
 			"With systemd: memory limit of one command's scope; refused where it cannot be had."),
-		text("cpuMax", "", matches(`^([1-9][0-9]{0,5}%)?$`), `a share of one processor such as "200%", or "" for none`,
+		text("cpuMax", "", isShare, `a share of one processor such as "200%", or "" for none`,
 			func(t target) any { return &t.settings.Commands.CPUMax },
 			"With systemd: CPU limit of one command's scope; refused where it cannot be had."),
 		{
@@ -226,25 +223,6 @@ var policyKeys = section{
 func isProgram(v any) bool {
 	s := v.(string)
 	return s != "" && (filepath.IsAbs(s) || !strings.ContainsRune(s, '/'))
-}
-
-// isSize lets pass what systemd takes for a number of bytes below 8 EiB.
-func isSize(v any) bool {
-	s := v.(string)
-	if s == "" {
-		return true
-	}
-	shift := map[byte]uint{'K': 10, 'M': 20, 'G': 30, 'T': 40}[s[len(s)-1]]
-	if shift > 0 {
-		s = s[:len(s)-1]
-	}
-	n, err := strconv.ParseUint(s, 10, 63) // no sign
-	return err == nil && n > 0 && n <= math.MaxInt64>>shift
-}
-
-func matches(pattern string) func(any) bool {
-	re := regexp.MustCompile(pattern)
-	return func(v any) bool { return re.MatchString(v.(string)) }
 }
 
 func isScope(v any) bool {

@@ -175,6 +175,7 @@ func (s *Settings) equal(o *Settings) bool {
 }
 
 func (m Mount) equal(o Mount) bool {
+	m.ID, o.ID = "", ""
 	m.Origin, o.Origin = "", ""
 	return m == o
 }

@@ -19,6 +19,7 @@ type Settings struct {
 
 // Mount is the task tools with their settings, placed at a scope.
 type Mount struct {
+	ID                  string // of one that a connection attached; "" in the file
 	Scope               scope.Path
 	Enabled             bool
 	WaitTimeoutMs       int64

@@ -61,7 +61,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	socket, err := listen(o.Paths.Socket, o.Service)
+	socket, err := listen(o.Paths, o.Service)
 	if err != nil {
 		return errors.Join(err, d.close(ctx, false))
 	}

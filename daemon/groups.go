@@ -27,9 +27,5 @@ func (d *daemon) openGroups() groups {
 // Open makes the group of one command; see [process.Groups].
 func (g groups) Open(ctx context.Context, name string) (dir string, done func(), err error) {
 	c := g.live.Current().Commands
-	limits, err := systemd.ParseLimits(c.MemoryMax, c.CPUMax, c.PidsMax)
-	if err != nil {
-		return "", nil, err
-	}
-	return g.made.Open(ctx, name, limits)
+	return g.made.Open(ctx, name, systemd.Limits{Memory: c.MemoryBytes(), CPU: c.CPUPercent(), PIDs: c.PidsMax})
 }

@@ -2,10 +2,12 @@ package daemon
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
+
+	"sidetask/rpc"
 )
 
 // What the daemon tells its service manager, and is asked by it.
@@ -37,7 +39,11 @@ func answers(ctx context.Context, socket string) error {
 	defer func() { _ = conn.Close() }() // it has served
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	if _, err := io.WriteString(conn, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"client":{"name":"watchdog","version":""}}}`+"\n"); err != nil {
+	hello, err := json.Marshal(rpc.Initialize{ProtocolVersion: rpc.Version, Client: rpc.Peer{Name: "watchdog"}})
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(conn, `{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`+"\n", rpc.MethodInitialize, hello); err != nil {
 		return nil // it was refused
 	}
 	if _, err := conn.Read(make([]byte, 1)); ctx.Err() != nil {

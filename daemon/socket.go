@@ -11,7 +11,6 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"sidetask/paths"
-	"sidetask/rpc/server"
 	"sidetask/systemd"
 )
 
@@ -23,8 +22,9 @@ const socketEvery = time.Minute
 // /tmp, or a logout that empties /run/user, takes the file away under a daemon
 // that lives: then nobody could reach it any more (FIELD, "systemd-tmpfiles").
 type socket struct {
-	path    string
-	managed bool // the service manager's: nothing of it is ours to mend
+	paths   paths.Paths
+	path    string // of the socket
+	managed bool   // the service manager's: nothing of it is ours to mend
 
 	mu      sync.Mutex // guards all below
 	current *net.UnixListener
@@ -33,8 +33,8 @@ type socket struct {
 
 // listen takes the socket that the service manager holds, or that this
 // program's former self left open, or makes one.
-func listen(path string, service *systemd.Service) (*socket, error) {
-	s := &socket{path: path, managed: service.Supervised()}
+func listen(p paths.Paths, service *systemd.Service) (*socket, error) {
+	s := &socket{paths: p, path: p.Socket, managed: service.Supervised()}
 	for _, inherited := range service.Listeners(systemd.ListenerName) {
 		if unix, ok := inherited.(*net.UnixListener); ok {
 			unix.SetUnlinkOnClose(false)
@@ -42,7 +42,7 @@ func listen(path string, service *systemd.Service) (*socket, error) {
 			return s, nil
 		}
 	}
-	listener, err := server.Listen(path, paths.Private)
+	listener, err := makeSocket(p)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (d *daemon) guard(ctx context.Context, s *socket, serve func(*net.UnixListe
 			_ = watcher.Add(filepath.Dir(s.path)) // again: the folder may be a new one
 		}
 		if s.lost() {
-			listener, err := server.Listen(s.path, paths.Private)
+			listener, err := makeSocket(s.paths)
 			switch {
 			case err == nil:
 				d.log.Warn("the socket was gone and is made anew", "socket", s.path)

@@ -36,7 +36,7 @@ func (s *server) call(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallT
 		return nil, ctx.Err()
 	}
 	if err != nil {
-		s.log.Warn("tool call failed", "tool", req.Params.Name, "err", err)
+		s.log.Warn("tool call failed", "tool", req.Params.Name, "error", err)
 		return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: render.ErrorText(s.daemon.explain(err))}}}, nil
 	}
 	return &mcp.CallToolResult{IsError: answer.IsError, Content: contentOf(answer.Content)}, nil

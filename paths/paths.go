@@ -48,7 +48,7 @@ func (p Paths) Lock() string { return filepath.Join(p.State, "daemon.lock") }
 func (p Paths) Control() string { return filepath.Join(p.Runtime, "k") }
 
 // Find resolves the paths from the environment (API.md, Socket). It makes
-// nothing; see [Private] for making a folder safely.
+// nothing; see [Private] and [Paths.SocketFolder] for making a folder safely.
 func Find() (Paths, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -150,30 +150,53 @@ func owned(dir string, uid int) bool {
 
 // Private makes a folder of mode 0700 (and its parents) or checks that the one
 // that stands there is a real folder, ours, and closed to others. A folder of
-// ours that others may enter is closed.
+// ours that others may enter is closed. It is for sidetask's own folders only.
 func Private(dir string) error {
+	info, err := ours(dir)
+	if err == nil && info.Mode().Perm()&0o077 != 0 {
+		return os.Chmod(dir, 0o700)
+	}
+	return err
+}
+
+// SocketFolder makes or checks the folder of the socket (API.md, Socket): one of
+// sidetask's own as [Private] does. One that the person named in SIDETASK_SOCKET
+// has other things in it and is never changed; it is refused where others could
+// put a socket of theirs in the place of ours.
+func (p Paths) SocketFolder() error {
+	dir := filepath.Dir(p.Socket)
+	if dir == p.Runtime {
+		return Private(dir)
+	}
+	info, err := ours(dir)
+	if err == nil && info.Mode().Perm()&0o022 != 0 && info.Mode()&fs.ModeSticky == 0 {
+		return fmt.Errorf("others may write to %s (mode %04o) and could take the socket's place: set SIDETASK_SOCKET to a path in a folder of your own, or chmod go-w that one", dir, info.Mode().Perm())
+	}
+	return err
+}
+
+// ours makes a folder of mode 0700 (and its parents) or checks that what stands
+// there is a real folder, and ours.
+func ours(dir string) (fs.FileInfo, error) {
 	err := os.MkdirAll(filepath.Dir(dir), 0o700)
 	if err == nil {
 		err = os.Mkdir(dir, 0o700)
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("make folder for sidetask: %w: see to it that you may write there, or %s", err, elsewhere(dir))
+		return nil, fmt.Errorf("make folder for sidetask: %w: see to it that you may write there, or %s", err, elsewhere(dir))
 	}
 	info, err := os.Lstat(dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("%s is in the way (it is a %s, not a folder): move it away", dir, kindOf(info.Mode()))
+		return nil, fmt.Errorf("%s is in the way (it is a %s, not a folder): move it away", dir, kindOf(info.Mode()))
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if ok && int(stat.Uid) != os.Getuid() {
-		return fmt.Errorf("%s belongs to uid %d, not to you (%d): sidetask does not use it", dir, stat.Uid, os.Getuid())
+		return nil, fmt.Errorf("%s belongs to uid %d, not to you (%d): sidetask does not use it", dir, stat.Uid, os.Getuid())
 	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return os.Chmod(dir, 0o700)
-	}
-	return nil
+	return info, nil
 }
 
 // elsewhere says how to have a folder of ours in another place.

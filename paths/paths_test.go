@@ -171,6 +171,49 @@ func TestPrivate(t *testing.T) {
 	}
 }
 
+// A folder that the person named is used as it is, however open, or refused.
+func TestSocketFolder(t *testing.T) {
+	base := t.TempDir()
+	folder := func(name string, mode os.FileMode) string {
+		t.Helper()
+		dir := filepath.Join(base, name)
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(dir, mode); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	link := filepath.Join(base, "link")
+	if err := os.Symlink(base, link); err != nil {
+		t.Fatal(err)
+	}
+	own := folder("own", 0o755)
+	for _, test := range []struct {
+		dir  string
+		want os.FileMode // afterwards
+		err  string
+	}{
+		{own, os.ModeDir | 0o700, ""}, // sidetask's own is closed
+		{filepath.Join(base, "a/new"), os.ModeDir | 0o700, ""},
+		{folder("home", 0o755), os.ModeDir | 0o755, ""},
+		{folder("tmp", os.ModeSticky|0o777), os.ModeDir | os.ModeSticky | 0o777, ""},
+		{folder("open", 0o777), os.ModeDir | 0o777, "others may write to " + base + "/open (mode 0777) and could take the socket's place: set SIDETASK_SOCKET to a path in a folder of your own"},
+		{folder("group", 0o770), os.ModeDir | 0o770, "others may write to " + base + "/group (mode 0770)"},
+		{foreign(t), 0, "not to you"},
+		{link, 0, "is in the way (it is a symbolic link, not a folder): move it away"},
+	} {
+		err := paths.Paths{Runtime: own, Socket: filepath.Join(test.dir, "s")}.SocketFolder()
+		if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
+			t.Errorf("%s: %v, want %q", test.dir, err, test.err)
+		}
+		if info, err := os.Lstat(test.dir); test.want != 0 && (err != nil || info.Mode() != test.want) {
+			t.Errorf("%s has mode %v, want %v", test.dir, info.Mode(), test.want)
+		}
+	}
+}
+
 func TestPrivateRefuses(t *testing.T) {
 	base := t.TempDir()
 	target := filepath.Join(base, "target")

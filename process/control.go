@@ -120,6 +120,9 @@ func (p *Producer) Write(ctx context.Context, row registry.Row, req registry.Wri
 		return 0, invalid("the command takes no input: start it with stdin or pty (sidetask run --stdin or --pty)")
 	}
 	if req.Cols > 0 && req.Rows > 0 {
+		if err := wire.CheckSize(req.Cols, req.Rows); err != nil {
+			return 0, invalid("invalid resize: %v", err)
+		}
 		if _, err := p.ask(ctx, row, wire.Request{Op: wire.OpResize, Cols: req.Cols, Rows: req.Rows}); err != nil {
 			return 0, err
 		}

@@ -72,6 +72,9 @@ func TestNoInput(t *testing.T) {
 	if _, err := w.write(closes, registry.WriteRequest{Cols: 10, Rows: 10}); err == nil || !strings.Contains(err.Error(), "no terminal") {
 		t.Errorf("resize without a terminal: %v", err)
 	}
+	if _, err := w.write(closes, registry.WriteRequest{Cols: 10_001, Rows: 10}); err == nil || err.Error() != "invalid resize: expected 1 to 10000 columns and rows, got 10001 and 10" {
+		t.Errorf("a large terminal: %v", err)
+	}
 }
 
 // TestTerminal: a command with a terminal has it as controlling one, of the size

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"sidetask/process/wire"
 	"sidetask/registry"
 )
 
@@ -44,8 +45,6 @@ const (
 	maxArgs = 2<<20 - 4096
 	// maxTimeoutMs keeps a time limit far from what a duration can hold.
 	maxTimeoutMs = int64(1) << 40
-	// maxCells is the largest width or height of a terminal.
-	maxCells = 1<<16 - 1
 )
 
 func invalid(format string, args ...any) error {
@@ -69,11 +68,13 @@ func (s *Spec) check() error {
 	case s.TimeoutMs != nil && *s.TimeoutMs > maxTimeoutMs:
 		return invalid("invalid timeoutMs: expected at most %d, got %d", maxTimeoutMs, *s.TimeoutMs)
 	}
-	if s.terminal() && (s.PTYCols < 1 || s.PTYRows < 1 || s.PTYCols > maxCells || s.PTYRows > maxCells) {
-		return invalid("invalid pty: expected 1 to %d columns and rows, got %d and %d", maxCells, s.PTYCols, s.PTYRows)
-	}
-	if s.terminal() && s.Separate {
-		return invalid("invalid stderr: a terminal has one stream; leave out pty or stderr")
+	if s.terminal() {
+		if err := wire.CheckSize(s.PTYCols, s.PTYRows); err != nil {
+			return invalid("invalid pty: %v", err)
+		}
+		if s.Separate {
+			return invalid("invalid stderr: a terminal has one stream; leave out pty or stderr")
+		}
 	}
 	for name, value := range s.Env {
 		switch {

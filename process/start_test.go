@@ -37,6 +37,7 @@ func TestRefused(t *testing.T) {
 		{"below a file", func(s *Spec) { s.Cwd = file + "/x" }, "working directory " + file + "/x cannot be used: not a directory"},
 		{"NUL in directory", func(s *Spec) { s.Cwd = "/\x00" }, "invalid cwd"},
 		{"terminal size", func(s *Spec) { s.PTYCols, s.PTYRows = 80, 0 }, "invalid pty"},
+		{"large terminal", func(s *Spec) { s.PTYCols, s.PTYRows = 80, 10_001 }, "invalid pty: expected 1 to 10000 columns and rows, got 80 and 10001"},
 		{"terminal and separate", func(s *Spec) { s.PTYCols, s.PTYRows, s.Separate = 80, 24, true }, "invalid stderr"},
 		{"name of a variable", func(s *Spec) { s.Env["A=B"] = "" }, `invalid env: "A=B"`},
 		{"NUL in a variable", func(s *Spec) { s.Env["A"] = "\x00" }, "invalid env: the value of A holds a NUL byte"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"sidetask/registry"
@@ -17,6 +18,10 @@ const (
 	// matchWindow is how much of what has been looked at is looked at again with
 	// what comes, so that a match may lie across.
 	matchWindow = 64 << 10
+	// gather is how long output may gather before it is looked at: a producer that
+	// appends a lot of small pieces costs a match hundred times a second, not for
+	// each of them.
+	gather = 10 * time.Millisecond
 )
 
 // Read gives the text from the cursor on, or of a final-output task all of it
@@ -225,20 +230,21 @@ func (o *Outside) changes(row registry.Row) <-chan struct{} {
 	return w.changed
 }
 
-// Match waits until what was written from an offset on matches.
+// Match waits until what was written from an offset on matches. Nothing runs
+// while no output comes.
 func (o *Outside) Match(ctx context.Context, row registry.Row, from int64, until *regexp.Regexp) error {
 	dir := output(o.folder(row))
 	window := ""
-	for {
+	for looked := false; ; looked = true {
 		changed := o.changes(row)
 		text, _, next, err := readText(dir, from, 0)
 		if err != nil {
 			return err
 		}
-		if until.MatchString(window + text) {
+		window += text
+		if (text != "" || !looked) && until.MatchString(window) {
 			return nil
 		}
-		window = window + text
 		if cut := len(window) - matchWindow; cut > 0 {
 			window = strings.ToValidUTF8(window[cut:], "")
 		}
@@ -248,6 +254,11 @@ func (o *Outside) Match(ctx context.Context, row registry.Row, from int64, until
 		}
 		select { // of a task that has ended, the end is what ends the wait
 		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		select {
+		case <-time.After(gather):
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -15,10 +15,7 @@ func (r *Registry) Bind(ctx context.Context, b Binding, host Host) (Handle, erro
 	if err != nil {
 		return "", err
 	}
-	if b.Session == "" {
-		return "", Errorf(KindInvalid, "invalid session: expected a non-empty string")
-	}
-	if err := checkNames(b.Agent, b.Session); err != nil {
+	if err := b.check(); err != nil {
 		return "", err
 	}
 	for {

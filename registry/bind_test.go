@@ -12,38 +12,38 @@ import (
 // name has becomes one with it.
 func TestBind(t *testing.T) {
 	w := newWorld(t)
-	unnamed := w.register(Registration{Token: "t1", Agent: "claude"}, w.host)
+	unnamed := w.register(Registration{Token: tok("t1"), Agent: "claude"}, w.host)
 	task := w.start(AsOwner(unnamed))
 	bind := func(b Binding, host Host) (Handle, error) { return w.Bind(t.Context(), b, host) }
-	if h, err := bind(Binding{Token: "t1", Session: "s"}, w.host); h != unnamed || err != nil {
+	if h, err := bind(Binding{Token: tok("t1"), Session: "s"}, w.host); h != unnamed || err != nil {
 		t.Fatalf("Bind = %s, %v", h, err)
 	}
 	for range 2 { // said again
-		if h, err := bind(Binding{Token: "t1", Session: "s", Fresh: true}, w.host); h != unnamed || err != nil {
+		if h, err := bind(Binding{Token: tok("t1"), Session: "s", Fresh: true}, w.host); h != unnamed || err != nil {
 			t.Fatalf("Bind again = %s, %v", h, err)
 		}
 	}
-	if _, err := bind(Binding{Token: "t1", Session: "s2"}, w.host); !errors.Is(err, ErrUnauthorized) {
+	if _, err := bind(Binding{Token: tok("t1"), Session: "s2"}, w.host); !errors.Is(err, ErrUnauthorized) {
 		t.Errorf("a second name: %v", err)
 	}
-	if _, err := bind(Binding{Token: "none", Session: "s2"}, w.host); !errors.Is(err, ErrOwnerGone) {
+	if _, err := bind(Binding{Token: tok("none"), Session: "s2"}, w.host); !errors.Is(err, ErrOwnerGone) {
 		t.Errorf("an unknown token: %v", err)
 	}
 
 	// Another connection resumes the session: refused, then taken over.
 	next := &fakeHost{name: "next"}
-	second := w.register(Registration{Token: "t2", Agent: "claude", Cwd: "/new"}, next)
+	second := w.register(Registration{Token: tok("t2"), Agent: "claude", Cwd: "/new"}, next)
 	own := w.start(AsOwner(second))
-	if _, err := bind(Binding{Token: "t2", Session: "s"}, next); !errors.Is(err, ErrUnauthorized) {
+	if _, err := bind(Binding{Token: tok("t2"), Session: "s"}, next); !errors.Is(err, ErrUnauthorized) {
 		t.Errorf("a live host: %v", err)
 	}
-	if _, err := bind(Binding{Token: "t2", Session: "s", Fresh: true, Takeover: true}, next); !errors.Is(err, ErrUnauthorized) {
+	if _, err := bind(Binding{Token: tok("t2"), Session: "s", Fresh: true, Takeover: true}, next); !errors.Is(err, ErrUnauthorized) {
 		t.Errorf("fresh over a live host: %v", err)
 	}
 	if got := w.get(own.ID); got.Owner != second {
 		t.Errorf("a refused bind moved %+v", got)
 	}
-	h, err := bind(Binding{Token: "t2", Session: "s", Takeover: true}, next)
+	h, err := bind(Binding{Token: tok("t2"), Session: "s", Takeover: true}, next)
 	if h != unnamed || err != nil {
 		t.Fatalf("takeover = %s, %v; the older owner keeps its handle", h, err)
 	}
@@ -59,7 +59,7 @@ func TestBind(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	if _, err := w.ByToken("t1"); !errors.Is(err, ErrOwnerGone) {
+	if _, err := w.ByToken(tok("t1")); !errors.Is(err, ErrOwnerGone) {
 		t.Errorf("the token of before: %v", err)
 	}
 	w.end(own)
@@ -85,8 +85,8 @@ func TestBindFresh(t *testing.T) {
 	w.claim(old, ClaimWake)
 	w.HostGone(w.host)
 	w.fake.onCancel = func(row Row) error { w.Settle(row, Outcome{Status: Killed}); return nil }
-	fresh := w.register(Registration{Token: "t2", Agent: "agent"}, w.host)
-	h, err := w.Bind(t.Context(), Binding{Token: "t2", Session: "s", Fresh: true}, w.host)
+	fresh := w.register(Registration{Token: tok("t2"), Agent: "agent"}, w.host)
+	h, err := w.Bind(t.Context(), Binding{Token: tok("t2"), Session: "s", Fresh: true}, w.host)
 	if err != nil || h != fresh {
 		t.Fatalf("Bind = %s, %v", h, err)
 	}
@@ -107,17 +107,17 @@ func TestBindFresh(t *testing.T) {
 func TestBindSameConnection(t *testing.T) {
 	w := newWorld(t)
 	named := w.owner("s")
-	w.register(Registration{Token: "t2", Agent: "agent"}, w.host)
+	w.register(Registration{Token: tok("t2"), Agent: "agent"}, w.host)
 	w.ended(named, 1)
 	lease := w.claim(named, ClaimUser).Lease
-	h, err := w.Bind(t.Context(), Binding{Token: "t2", Session: "s"}, w.host)
+	h, err := w.Bind(t.Context(), Binding{Token: tok("t2"), Session: "s"}, w.host)
 	if err != nil || h != named || len(w.host.heard()) != 0 {
 		t.Errorf("Bind = %s, %v; lost %v", h, err, w.host.heard())
 	}
 	if again := w.claim(named, ClaimUser); lease == "" || len(again.Tasks) > 0 {
 		t.Errorf("the notices that are on their way come again: %+v", again.Tasks)
 	}
-	if got, err := w.ByToken("token-s"); got != named || err != nil {
+	if got, err := w.ByToken(tok("token-s")); got != named || err != nil {
 		t.Errorf("the token of before: %s, %v", got, err)
 	}
 }
@@ -129,9 +129,9 @@ func TestBindWithoutHost(t *testing.T) {
 	w := newWorld(t)
 	named := w.owner("s")
 	away := &fakeHost{name: "away"}
-	w.register(Registration{Token: "t2", Agent: "agent"}, away)
+	w.register(Registration{Token: tok("t2"), Agent: "agent"}, away)
 	w.HostGone(away)
-	h, err := w.Bind(t.Context(), Binding{Token: "t2", Session: "s", Takeover: true}, &fakeHost{name: "third"})
+	h, err := w.Bind(t.Context(), Binding{Token: tok("t2"), Session: "s", Takeover: true}, &fakeHost{name: "third"})
 	if err != nil || h != named {
 		t.Fatalf("Bind = %s, %v", h, err)
 	}
@@ -148,19 +148,19 @@ func TestBindWithoutHost(t *testing.T) {
 // After a restart of the daemon both come back, the one that is out perhaps last.
 func TestTakeoverOfOneAway(t *testing.T) {
 	w := newWorld(t)
-	h := w.register(Registration{Token: "t1", Session: "s"}, w.host)
+	h := w.register(Registration{Token: tok("t1"), Session: "s"}, w.host)
 	w.HostGone(w.host)
 	second, third := &fakeHost{name: "second"}, &fakeHost{name: "third"}
-	w.register(Registration{Token: "t2"}, second)
-	if got, err := w.Bind(t.Context(), Binding{Token: "t2", Session: "s", Takeover: true}, second); got != h || err != nil {
+	w.register(Registration{Token: tok("t2")}, second)
+	if got, err := w.Bind(t.Context(), Binding{Token: tok("t2"), Session: "s", Takeover: true}, second); got != h || err != nil {
 		t.Fatalf("Bind = %s, %v", got, err)
 	}
-	if _, err := w.Register(Registration{Token: "t1", Session: "s"}, w.host); !errors.Is(err, ErrUnauthorized) {
+	if _, err := w.Register(Registration{Token: tok("t1"), Session: "s"}, w.host); !errors.Is(err, ErrUnauthorized) {
 		t.Errorf("who is out comes back: %v", err)
 	}
 	w.HostGone(second)
-	w.register(Registration{Token: "t3", Session: "s", Takeover: true}, third)
-	if _, err := w.Register(Registration{Token: "t2", Session: "s"}, second); !errors.Is(err, ErrUnauthorized) {
+	w.register(Registration{Token: tok("t3"), Session: "s", Takeover: true}, third)
+	if _, err := w.Register(Registration{Token: tok("t2"), Session: "s"}, second); !errors.Is(err, ErrUnauthorized) {
 		t.Errorf("who is out comes back: %v", err)
 	}
 	if o, _ := w.Owner(h); o.Host != third || len(third.heard()) > 0 {
@@ -174,7 +174,7 @@ func TestBindKeepsAborts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		named := w.owner("s")
-		unnamed := w.register(Registration{Token: "t2", Agent: "agent"}, w.host)
+		unnamed := w.register(Registration{Token: tok("t2"), Agent: "agent"}, w.host)
 		task := w.start(AsOwner(unnamed))
 		_, _, receipt, err := w.Read(t.Context(), AsOwner(unnamed), task.ID, nil, false)
 		if err != nil {
@@ -183,7 +183,7 @@ func TestBindKeepsAborts(t *testing.T) {
 		second := make(chan error, 1)
 		go func() { _, _, _, err := w.Read(t.Context(), AsOwner(unnamed), task.ID, nil, false); second <- err }()
 		synctest.Wait()
-		if _, err := w.Bind(t.Context(), Binding{Token: "t2", Session: "s"}, w.host); err != nil {
+		if _, err := w.Bind(t.Context(), Binding{Token: tok("t2"), Session: "s"}, w.host); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -212,12 +212,12 @@ func TestRegisterBinds(t *testing.T) {
 	named := w.owner("s")
 	old := w.start(AsOwner(named))
 	w.HostGone(w.host)
-	unnamed := w.register(Registration{Token: "t2", Agent: "agent"}, w.host)
+	unnamed := w.register(Registration{Token: tok("t2"), Agent: "agent"}, w.host)
 	own := w.start(AsOwner(unnamed))
 	w.restart()
 	other := &fakeHost{name: "other"}
-	w.register(Registration{Token: "token-s", Agent: "agent", Session: "s"}, other)
-	reg := Registration{Token: "t2", Agent: "agent", Session: "s"}
+	w.register(Registration{Token: tok("token-s"), Agent: "agent", Session: "s"}, other)
+	reg := Registration{Token: tok("t2"), Agent: "agent", Session: "s"}
 	if _, err := w.Register(reg, w.host); !errors.Is(err, ErrUnauthorized) {
 		t.Errorf("over a live host: %v", err)
 	}
@@ -231,7 +231,7 @@ func TestRegisterBinds(t *testing.T) {
 	if diff := cmp.Diff([]string{old.ID, own.ID}, ids(w.List(AsOwner(named), false))); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := w.ByToken("token-s"); !errors.Is(err, ErrOwnerGone) {
+	if _, err := w.ByToken(tok("token-s")); !errors.Is(err, ErrOwnerGone) {
 		t.Errorf("the token of before: %v", err)
 	}
 	w.end(old)

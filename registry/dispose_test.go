@@ -106,7 +106,7 @@ func (w *world) checkGone(h Handle, tasks ...Task) {
 			t.Errorf("%s is still there: %v", task.ID, err)
 		}
 	}
-	if _, err := w.ByToken("token-s"); !errors.Is(err, ErrOwnerGone) {
+	if _, err := w.ByToken(tok("token-s")); !errors.Is(err, ErrOwnerGone) {
 		t.Errorf("its token: %v", err)
 	}
 	if _, err := w.Dispose(t.Context(), h, ""); !errors.Is(err, ErrOwnerGone) {

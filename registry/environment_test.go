@@ -16,7 +16,7 @@ func TestEnvironmentsAreBounded(t *testing.T) {
 	const each = 2 << 20
 	env := map[string]string{"A": strings.Repeat("x", each-3)}
 	reg := func(i int) Registration {
-		return Registration{Token: fmt.Sprintf("token-%d", i), Agent: "agent", Session: fmt.Sprint(i), Env: env}
+		return Registration{Token: tok(fmt.Sprintf("token-%d", i)), Agent: "agent", Session: fmt.Sprint(i), Env: env}
 	}
 	refused := func(err error) {
 		t.Helper()
@@ -65,8 +65,8 @@ func TestEnvironmentsAreBounded(t *testing.T) {
 	kept(each)
 
 	// An unnamed owner brings its own along when it gets its name.
-	w.register(Registration{Token: "unnamed", Agent: "agent", Env: map[string]string{"B": "1"}}, w.host)
-	if _, err := w.Bind(t.Context(), Binding{Token: "unnamed", Session: "5"}, w.host); err != nil {
+	w.register(Registration{Token: tok("unnamed"), Agent: "agent", Env: map[string]string{"B": "1"}}, w.host)
+	if _, err := w.Bind(t.Context(), Binding{Token: tok("unnamed"), Session: "5"}, w.host); err != nil {
 		t.Fatal(err)
 	}
 	kept(each + 4)

@@ -26,7 +26,7 @@ func TestOwnerLost(t *testing.T) {
 			w.Settle(row, Outcome{Status: Killed, Detail: text("signal: SIGTERM")})
 			return nil
 		}
-		unnamed := w.register(Registration{Token: "t2"}, w.host)
+		unnamed := w.register(Registration{Token: tok("t2")}, w.host)
 		w.HostGone(w.host)
 		time.Sleep(8*time.Hour - time.Millisecond)
 		synctest.Wait()

@@ -96,7 +96,7 @@ func TestLeaseSuspended(t *testing.T) {
 			if len(w.Inbox(h)) != 0 {
 				t.Error("leases came back too early")
 			}
-			w.register(Registration{Token: "token-s", Agent: "agent", Session: "s", Leases: []string{kept.Lease}}, w.host)
+			w.register(Registration{Token: tok("token-s"), Agent: "agent", Session: "s", Leases: []string{kept.Lease}}, w.host)
 			time.Sleep(time.Hour)
 			if diff := cmp.Diff(ids(dropped.Tasks), ids(w.Inbox(h))); diff != "" {
 				t.Errorf("unnamed leases: %s", diff)
@@ -107,7 +107,7 @@ func TestLeaseSuspended(t *testing.T) {
 			if diff := cmp.Diff([]string{"bash-1", "bash-2"}, ids(w.Inbox(h))); diff != "" {
 				t.Errorf("after 60 s: %s", diff)
 			}
-			w.register(Registration{Token: "token-s", Agent: "agent", Session: "s", Leases: []string{kept.Lease}}, w.host)
+			w.register(Registration{Token: tok("token-s"), Agent: "agent", Session: "s", Leases: []string{kept.Lease}}, w.host)
 			if err := w.Ack(h, kept.Lease); err != nil || len(w.Inbox(h)) != 2 {
 				t.Errorf("a lease that came back was acknowledged: %v", err)
 			}

@@ -26,8 +26,8 @@ func (w *world) register(reg Registration, host Host) Handle {
 // agents with one session id are two, a lost host comes back to everything.
 func TestRegister(t *testing.T) {
 	w := newWorld(t)
-	first := w.register(Registration{Token: "t1", Agent: "claude", Session: "s"}, w.host)
-	other := w.register(Registration{Token: "t2", Agent: "codex", Session: "s"}, w.host)
+	first := w.register(Registration{Token: tok("t1"), Agent: "claude", Session: "s"}, w.host)
+	other := w.register(Registration{Token: tok("t2"), Agent: "codex", Session: "s"}, w.host)
 	if first == other {
 		t.Error("two agents with the same session id are one owner")
 	}
@@ -47,7 +47,7 @@ func TestRegister(t *testing.T) {
 	w.end(done)
 
 	live := &fakeHost{name: "second"}
-	if _, err := w.Register(Registration{Token: "t3", Agent: "claude", Session: "s"}, live); !errors.Is(err, ErrUnauthorized) {
+	if _, err := w.Register(Registration{Token: tok("t3"), Agent: "claude", Session: "s"}, live); !errors.Is(err, ErrUnauthorized) {
 		t.Errorf("a live host was replaced: %v", err)
 	}
 	w.HostGone(w.host)
@@ -55,13 +55,13 @@ func TestRegister(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	w.restart()
-	again := w.register(Registration{Token: "t3", Agent: "claude", Session: "s", Title: "x"}, live)
+	again := w.register(Registration{Token: tok("t3"), Agent: "claude", Session: "s", Title: "x"}, live)
 	o, _ := w.Owner(again)
 	if again != first || o.Spent != 1 || o.Tasks != 2 || o.Waiting != 2 || o.Title != "x" || o.Host != live {
 		t.Errorf("resumed %s as %+v", again, o)
 	}
 	for _, token := range []string{"t1", "t3"} { // several tokens, each valid
-		if got, err := w.ByToken(token); got != first || err != nil {
+		if got, err := w.ByToken(tok(token)); got != first || err != nil {
 			t.Errorf("ByToken(%s) = %s, %v", token, got, err)
 		}
 	}
@@ -74,29 +74,29 @@ func TestRegister(t *testing.T) {
 // same token is never a takeover.
 func TestTakeover(t *testing.T) {
 	w := newWorld(t)
-	h := w.register(Registration{Token: "t1", Session: "s"}, w.host)
+	h := w.register(Registration{Token: tok("t1"), Session: "s"}, w.host)
 	next := &fakeHost{name: "next"}
-	w.register(Registration{Token: "t1", Session: "s"}, next)
+	w.register(Registration{Token: tok("t1"), Session: "s"}, next)
 	if diff := cmp.Diff([]Handle{h}, w.host.heard()); diff != "" {
 		t.Errorf("the same token on another connection: %s", diff)
 	}
 	third := &fakeHost{name: "third"}
-	if got := w.register(Registration{Token: "t2", Session: "s", Takeover: true}, third); got != h {
+	if got := w.register(Registration{Token: tok("t2"), Session: "s", Takeover: true}, third); got != h {
 		t.Errorf("took over %s, got %s", h, got)
 	}
 	if diff := cmp.Diff([]Handle{h}, next.heard()); diff != "" {
 		t.Error(diff)
 	}
-	_, err := w.ByToken("t1")
+	_, err := w.ByToken(tok("t1"))
 	wantMessage(t, err, ErrOwnerGone, takenOver().Error())
 	w.HostGone(next) // its end means nothing any more
 	if o, _ := w.Owner(h); o.Host != third {
 		t.Errorf("%+v", o)
 	}
-	if _, err := w.Register(Registration{Token: "t2", Session: "other"}, third); !errors.Is(err, ErrUnauthorized) {
+	if _, err := w.Register(Registration{Token: tok("t2"), Session: "other"}, third); !errors.Is(err, ErrUnauthorized) {
 		t.Errorf("one token, two sessions: %v", err)
 	}
-	for _, bad := range []string{"", "a b", strings.Repeat("x", 300)} {
+	for _, bad := range []string{"", strings.Repeat("x", 15), "sixteen bytes or more", strings.Repeat("x", 257)} {
 		if _, err := w.Register(Registration{Token: bad}, third); !errors.Is(err, ErrInvalid) {
 			t.Errorf("token %q: %v", bad, err)
 		}
@@ -109,28 +109,28 @@ func TestTakenOverIsSaid(t *testing.T) {
 	for _, way := range []string{"register", "bind"} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
-			w.register(Registration{Token: "t1", Session: "s"}, w.host)
+			w.register(Registration{Token: tok("t1"), Session: "s"}, w.host)
 			w.HostGone(w.host)
 			waits := make(chan error)
-			go func() { _, err := w.AwaitToken(t.Context(), "t1"); waits <- err }()
+			go func() { _, err := w.AwaitToken(t.Context(), tok("t1")); waits <- err }()
 			synctest.Wait()
 			begin, next := time.Now(), &fakeHost{name: "next"}
 			if way == "register" {
-				w.register(Registration{Token: "t2", Session: "s", Takeover: true}, next)
+				w.register(Registration{Token: tok("t2"), Session: "s", Takeover: true}, next)
 			} else {
-				w.register(Registration{Token: "t2"}, next)
-				if _, err := w.Bind(t.Context(), Binding{Token: "t2", Session: "s", Takeover: true}, next); err != nil {
+				w.register(Registration{Token: tok("t2")}, next)
+				if _, err := w.Bind(t.Context(), Binding{Token: tok("t2"), Session: "s", Takeover: true}, next); err != nil {
 					t.Fatal(err)
 				}
 			}
 			wantMessage(t, <-waits, ErrOwnerGone, takenOver().Error())
-			_, err := w.AwaitToken(t.Context(), "t1")
+			_, err := w.AwaitToken(t.Context(), tok("t1"))
 			wantMessage(t, err, ErrOwnerGone, takenOver().Error())
 			if since := time.Since(begin); since != 0 {
 				t.Errorf("%s: waited %v", way, since)
 			}
 			for i := range 2 * maxTaken { // and what is remembered is bounded
-				w.register(Registration{Token: fmt.Sprint("many", i), Session: "s", Takeover: true}, &fakeHost{})
+				w.register(Registration{Token: tok(fmt.Sprint("many", i)), Session: "s", Takeover: true}, &fakeHost{})
 			}
 			if n := len(w.taken); n != maxTaken {
 				t.Errorf("%d tokens are remembered, want %d", n, maxTaken)
@@ -142,7 +142,7 @@ func TestTakenOverIsSaid(t *testing.T) {
 // TestTokensHashed: no token and no environment reaches the store.
 func TestTokensHashed(t *testing.T) {
 	w := newWorld(t)
-	h := w.register(Registration{Token: "secret-token", Session: "s", Env: map[string]string{"API_KEY": "secret-value"}}, w.host)
+	h := w.register(Registration{Token: tok("secret-token"), Session: "s", Env: map[string]string{"API_KEY": "secret-value"}}, w.host)
 	kept := w.store.owners[h]
 	if len(kept.Tokens) != 1 || strings.Contains(string(kept.Tokens[0][:]), "secret") {
 		t.Errorf("kept %q", kept.Tokens)
@@ -161,14 +161,14 @@ func TestAwaitToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		begin := time.Now()
-		_, err := w.AwaitToken(t.Context(), "token-s")
+		_, err := w.AwaitToken(t.Context(), tok("token-s"))
 		wantMessage(t, err, ErrOwnerGone, "the editor's connection is not back yet; retry")
 		if since := time.Since(begin); since != 5*time.Second {
 			t.Errorf("waited %v", since)
 		}
 		got := make(chan Handle)
 		go func() {
-			h, err := w.AwaitToken(t.Context(), "token-s")
+			h, err := w.AwaitToken(t.Context(), tok("token-s"))
 			if err != nil {
 				t.Error(err)
 			}
@@ -182,7 +182,7 @@ func TestAwaitToken(t *testing.T) {
 		w.HostGone(w.host)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := w.AwaitToken(ctx, "token-s"); !errors.Is(err, ErrWaitAborted) {
+		if _, err := w.AwaitToken(ctx, tok("token-s")); !errors.Is(err, ErrWaitAborted) {
 			t.Errorf("given up: %v", err)
 		}
 	})
@@ -214,10 +214,10 @@ func TestUpdate(t *testing.T) {
 func TestOwnersBounded(t *testing.T) {
 	w := newWorld(t)
 	for i := range maxOwners - 2 { // the operator and nobody are two
-		w.register(Registration{Token: fmt.Sprint("t", i)}, w.host)
+		w.register(Registration{Token: tok(fmt.Sprint("t", i))}, w.host)
 	}
-	if _, err := w.Register(Registration{Token: "more"}, w.host); !errors.Is(err, ErrLimitReached) {
+	if _, err := w.Register(Registration{Token: tok("more")}, w.host); !errors.Is(err, ErrLimitReached) {
 		t.Errorf("one more: %v", err)
 	}
-	w.register(Registration{Token: "t0"}, w.host)
+	w.register(Registration{Token: tok("t0")}, w.host)
 }

@@ -196,14 +196,14 @@ func (r *Registry) OwnersOf(host Host) []Handle {
 
 // Update changes what is shown of an owner.
 func (r *Registry) Update(h Handle, c OwnerChange) error {
+	if err := c.check(); err != nil {
+		return err
+	}
 	r.mu.Lock()
 	defer r.unlock()
 	o, err := r.agentLocked(h)
 	if err != nil {
 		return err
-	}
-	if c.Status != nil && *c.Status != Idle && *c.Status != Busy {
-		return Errorf(KindInvalid, "invalid status %q: expected \"idle\" or \"busy\"", *c.Status)
 	}
 	if err := r.envRoomLocked(o, c.Env); err != nil {
 		return err

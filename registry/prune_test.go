@@ -53,7 +53,7 @@ func TestPrune(t *testing.T) {
 func TestPruneProtects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		h, gone := w.owner("s"), w.register(Registration{Token: "g", Session: "gone"}, &fakeHost{})
+		h, gone := w.owner("s"), w.register(Registration{Token: tok("g"), Session: "gone"}, &fakeHost{})
 		c := AsOwner(h)
 		w.start(c) // lives
 		due, leased, leftovers, reading, plain := w.start(c), w.start(c), w.start(c), w.start(c), w.start(c)

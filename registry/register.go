@@ -17,7 +17,7 @@ func (r *Registry) Register(reg Registration, host Host) (Handle, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := checkNames(reg.Agent, reg.Session, reg.Title, reg.Cwd); err != nil {
+	if err := reg.check(); err != nil {
 		return "", err
 	}
 	if reg.Scope == "" {
@@ -123,15 +123,6 @@ func (o *owner) takeableLocked(host Host, takeover bool) error {
 // the owner again with its token.
 func (o *owner) outLocked(host Host, takeover bool) bool {
 	return o.host != host && (o.host != nil || takeover)
-}
-
-func checkNames(texts ...string) error {
-	for _, text := range texts {
-		if len(text) > maxText {
-			return Errorf(KindInvalid, "invalid registration: %q... has %d bytes, at most %d", text[:32], len(text), maxText)
-		}
-	}
-	return nil
 }
 
 // withToken adds a token; of too many the oldest go.

@@ -65,7 +65,7 @@ func TestListeners(t *testing.T) {
 		return w.OnDone(at, func(t Task) { heard = append(heard, name) })
 	}
 	owner := func(at scope.Path) Handle {
-		h, err := w.Register(Registration{Token: string(at) + "x", Session: string(at), Scope: at}, w.host)
+		h, err := w.Register(Registration{Token: tok(string(at) + "x"), Session: string(at), Scope: at}, w.host)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +171,7 @@ func TestListenersStorm(t *testing.T) {
 // TestUnheard: what nobody listens to, at its scope or above, costs no call.
 func TestUnheard(t *testing.T) {
 	w := newWorld(t)
-	h := w.register(Registration{Token: "t", Session: "s", Scope: "/a"}, w.host)
+	h := w.register(Registration{Token: tok("t"), Session: "s", Scope: "/a"}, w.host)
 	queued := func() int {
 		w.Registry.mu.Lock()
 		defer w.unlock()
@@ -199,7 +199,7 @@ func (h *loudHost) Pending(Handle, int, string) { panic(h.deaf) }
 func TestHostPanics(t *testing.T) {
 	w := newWorld(t)
 	loud := &loudHost{lost: "gone", deaf: "deaf"}
-	h, err := w.Register(Registration{Token: "first", Session: "s"}, loud)
+	h, err := w.Register(Registration{Token: tok("first"), Session: "s"}, loud)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestHostPanics(t *testing.T) {
 		}
 	})
 	w.end(w.start(AsOwner(h)))
-	w.register(Registration{Token: "second", Session: "s", Takeover: true}, w.host)
+	w.register(Registration{Token: tok("second"), Session: "s", Takeover: true}, w.host)
 	w.rung()
 	w.end(w.start(AsOwner(h)))
 	if len(w.rung()) != 1 || !w.log.has("threw: gone") || !w.log.has("threw: deaf") {
@@ -254,7 +254,7 @@ func TestRefusedCalls(t *testing.T) {
 	w.store.refusing(full)
 	calls := map[string]func() error{
 		"start":    func() error { _, err := w.Start(t.Context(), c, spec(), func(Row) error { return nil }); return err },
-		"register": func() error { _, err := w.Register(Registration{Token: "t2", Session: "new"}, w.host); return err },
+		"register": func() error { _, err := w.Register(Registration{Token: tok("t2"), Session: "new"}, w.host); return err },
 		"claim": func() error {
 			_, err := w.Claim(h, ClaimWake, true, ClaimRules{Served: true, MaxWakes: 1}, w.host)
 			return err

@@ -33,7 +33,7 @@ func TestShutdownCancel(t *testing.T) {
 		}
 		waited := make(chan error, 2)
 		go func() { _, _, err := w.Wait(t.Context(), c, live.ID, 60_000); waited <- err }()
-		go func() { _, err := w.AwaitToken(t.Context(), "none"); waited <- err }()
+		go func() { _, err := w.AwaitToken(t.Context(), tok("none")); waited <- err }()
 		synctest.Wait()
 		begin := time.Now()
 		w.Shutdown(t.Context(), true)

@@ -22,9 +22,6 @@ type Spec struct {
 // empty. See [Registry.Seen].
 const anyKind = ""
 
-// maxKey bounds an idempotency key, in bytes.
-const maxKey = 256
-
 // Start admits a task and runs it (T8 to T17). The row is committed first, then
 // run is called with it, outside the lock and at most once (T16), then the id
 // is committed. What run returns comes back unchanged, and nothing is left of
@@ -123,8 +120,8 @@ func (r *Registry) preflightLocked(o *owner, s Spec) (limit int64, err error) {
 	if s.Kind == "" {
 		return 0, Errorf(KindInvalid, "invalid task kind: expected a non-empty string")
 	}
-	if s.Label == "" {
-		return 0, Errorf(KindInvalid, "invalid task label: expected a non-empty string")
+	if err := checkLabel(s.Label); err != nil {
+		return 0, err
 	}
 	if limit, err = outputLimit(s.OutputLimit); err != nil {
 		return 0, err

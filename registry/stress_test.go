@@ -205,7 +205,7 @@ func TestConcurrentOwners(t *testing.T) {
 		wg.Go(func() {
 			host := &fakeHost{}
 			for n := range 60 {
-				token := fmt.Sprintf("t-%d-%d", i, n)
+				token := tok(fmt.Sprintf("t-%d-%d", i, n))
 				h, err := w.Register(Registration{Token: token, Agent: "a"}, host)
 				if err != nil {
 					t.Error(err)

@@ -126,8 +126,8 @@ func TestSubscribeReplay(t *testing.T) {
 // owners only what they may see.
 func TestSubscribeScope(t *testing.T) {
 	w := newWorld(t)
-	below := w.register(Registration{Token: "t1", Session: "1", Scope: "/a/b"}, w.host)
-	beside := w.register(Registration{Token: "t2", Session: "2", Scope: "/ab"}, w.host)
+	below := w.register(Registration{Token: tok("t1"), Session: "1", Scope: "/a/b"}, w.host)
+	beside := w.register(Registration{Token: tok("t2"), Session: "2", Scope: "/ab"}, w.host)
 	at, own, root := w.subscribe(AsOperator(), "/a", -1), w.subscribe(AsOwner(beside), "/", -1), w.subscribe(AsOperator(), "/", -1)
 	w.start(AsOwner(beside))
 	w.start(AsOwner(below))

@@ -2,21 +2,14 @@ package registry
 
 import (
 	"context"
-	"crypto/sha256"
 	"crypto/subtle"
 	"slices"
 	"strings"
 	"time"
 )
 
-// Bounds of what a registration brings.
-const (
-	maxToken  = 256  // bytes
-	maxTokens = 64   // of one owner; the oldest go
-	maxTaken  = 1024 // void ones that are remembered
-	maxText   = 4096 // bytes of an agent, session, title or folder
-	maxOwners = 10_000
-)
+// maxTaken bounds the void tokens that are remembered.
+const maxTaken = 1024
 
 // hostWait is how long a call waits for its owner's host to be there (API.md,
 // ownerGone).
@@ -32,13 +25,6 @@ type tokenPrefix [8]byte
 type tokenEntry struct {
 	hash  [32]byte
 	owner *owner
-}
-
-func hashToken(token string) ([32]byte, error) {
-	if token == "" || len(token) > maxToken || strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c == 0x7f }) {
-		return [32]byte{}, Errorf(KindInvalid, "invalid token: expected 1 to %d bytes without white space (make 128 random bits, in hex)", maxToken)
-	}
-	return sha256.Sum256([]byte(token)), nil
 }
 
 func (r *Registry) addTokenLocked(hash [32]byte, o *owner) {

@@ -2,10 +2,12 @@ package registry
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -41,9 +43,31 @@ func reporters(waiters []*waiter) int {
 	return n
 }
 
-// WaitValueError is the error for a wait time (T45); got is the JSON of what
-// was given, also where that is no number.
-func WaitValueError(got string) *Error {
+// ParseWait reads the time of a wait, in milliseconds, from the JSON that was
+// given (T45). live says that what is waited for is known not to be there yet;
+// for a task [Registry.CheckWait] finds that out (T46).
+func ParseWait(raw json.RawMessage, live bool) (float64, error) {
+	ms, err := strconv.ParseFloat(string(raw), 64)
+	switch {
+	case err == nil:
+		return ms, checkWait(ms, live)
+	case errors.Is(err, strconv.ErrRange) || len(raw) == 0:
+		return 0, waitValueError("null")
+	}
+	return 0, waitValueError(string(raw))
+}
+
+func checkWait(ms float64, live bool) error {
+	switch {
+	case !(ms > 0) || math.IsInf(ms, 0):
+		return waitValueError(jsonNumber(ms))
+	case live && ms > maxWait:
+		return Errorf(KindInvalid, "deadline timeoutMs must be a positive finite number no greater than %d", maxWait)
+	}
+	return nil
+}
+
+func waitValueError(got string) error {
 	return Errorf(KindInvalid, "invalid wait timeout: expected a positive number of milliseconds, got %s", got)
 }
 
@@ -57,15 +81,10 @@ func (r *Registry) CheckWait(c Caller, id string, ms float64) error {
 
 func (r *Registry) checkWaitLocked(c Caller, id string, ms float64) (*record, error) {
 	rec, err := r.findLocked(c, id)
-	switch {
-	case err != nil:
-		return nil, err
-	case !(ms > 0) || math.IsInf(ms, 0):
-		return nil, WaitValueError(jsonNumber(ms))
-	case !rec.Status.Terminal() && ms > maxWait:
-		return nil, Errorf(KindInvalid, "deadline timeoutMs must be a positive finite number no greater than %d", maxWait)
+	if err == nil {
+		err = checkWait(ms, !rec.Status.Terminal())
 	}
-	return rec, nil
+	return rec, err
 }
 
 // Wait waits for the end of a task, at most ms milliseconds; when these are

@@ -102,10 +102,13 @@ func (w *world) rung() []Handle {
 	return rings
 }
 
+// tok makes a token of a short name.
+func tok(name string) string { return name + strings.Repeat(".", max(0, minToken-len(name))) }
+
 // owner registers an owner of the session on the world's host.
 func (w *world) owner(session string) Handle {
 	w.t.Helper()
-	h, err := w.Register(Registration{Token: "token-" + session, Agent: "agent", Session: session, Scope: "/"}, w.host)
+	h, err := w.Register(Registration{Token: tok("token-" + session), Agent: "agent", Session: session, Scope: "/"}, w.host)
 	if err != nil {
 		w.t.Fatal(err)
 	}

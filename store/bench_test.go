@@ -80,7 +80,7 @@ func BenchmarkFinished(b *testing.B) {
 			b.Fatal(err)
 		}
 		r.AddProducer("nothing", nothing{})
-		h, err := r.Register(registry.Registration{Token: "t", Agent: "agent", Session: "1"}, nobody{})
+		h, err := r.Register(registry.Registration{Token: "token-of-the-owner", Agent: "agent", Session: "1"}, nobody{})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -22,7 +22,7 @@ const keptVariable = "SIDETASK_KEPT_FDS"
 // [net.UnixListener.File] gives them, by name. Call it last, with everything
 // else closed: it returns only an error, and then nothing has changed.
 func (s *Service) Exec(binary string, args, environ []string, keep map[string]*os.File) error {
-	environ = Scrub(environ)
+	environ = scrub(environ)
 	if s != nil {
 		for _, entry := range s.taken {
 			// Consumed at the start; what of it is still open is in keep.

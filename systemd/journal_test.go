@@ -29,9 +29,9 @@ func TestJournalHandler(t *testing.T) {
 		{
 			"fields of a task",
 			func(l *slog.Logger) {
-				l.Warn("keeper lost", "task", "bash-7", "owner", "o-2", "scope", "/review", "err", errors.New("no record"))
+				l.Warn("keeper lost", "task", "bash-7", "owner", "o-2", "scope", "/review", "error", errors.New("no record"))
 			},
-			entry{`keeper lost task=bash-7 owner=o-2 scope=/review err="no record"`, journal.PriWarning, map[string]string{"TASK": "bash-7", "OWNER": "o-2", "SCOPE": "/review"}},
+			entry{`keeper lost task=bash-7 owner=o-2 scope=/review error="no record"`, journal.PriWarning, map[string]string{"TASK": "bash-7", "OWNER": "o-2", "SCOPE": "/review"}},
 		},
 		{"of a logger made for it", func(l *slog.Logger) { l.With("task", "bash-7").With("n", 1).Error("x", "task", "bash-8") }, entry{"x task=bash-7 n=1 task=bash-8", journal.PriErr, map[string]string{"TASK": "bash-8"}}},
 		{"in a group it is another thing", func(l *slog.Logger) { l.WithGroup("g").With("task", 1).Info("x", "owner", 2) }, entry{"x g.task=1 g.owner=2", journal.PriInfo, none}},

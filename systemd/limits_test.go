@@ -8,38 +8,6 @@ import (
 	"testing"
 )
 
-func TestParseLimits(t *testing.T) {
-	for _, c := range []struct {
-		memory, cpu string
-		pids        int64
-		want        Limits
-		wrong       string
-	}{
-		{},
-		{memory: "4G", cpu: "200%", pids: 4096, want: Limits{Memory: 4 << 30, CPU: 200, PIDs: 4096}},
-		{memory: "1048576", want: Limits{Memory: 1 << 20}},
-		{memory: "7T", want: Limits{Memory: 7 << 40}},
-		{memory: "4GB", wrong: `memoryMax ("4GB") must be a number of bytes`},
-		{memory: "-1", wrong: "memoryMax"},
-		{memory: "0", wrong: "at least 1 byte"},
-		{memory: "99999999999T", wrong: "less than 8 EiB"},
-		{cpu: "2", wrong: `cpuMax ("2") must be a whole percentage`},
-		{cpu: "0%", wrong: "cpuMax"},
-		{cpu: "1.5%", wrong: "cpuMax"},
-		{pids: -1, wrong: "pidsMax (-1)"},
-		{pids: 1, wrong: "at least 2"},
-	} {
-		got, err := ParseLimits(c.memory, c.cpu, c.pids)
-		if c.wrong != "" {
-			if err == nil || !strings.Contains(err.Error(), c.wrong) {
-				t.Errorf("ParseLimits(%q, %q, %d): error %v, want one with %q", c.memory, c.cpu, c.pids, err, c.wrong)
-			}
-		} else if err != nil || got != c.want {
-			t.Errorf("ParseLimits(%q, %q, %d) = %+v, %v; want %+v", c.memory, c.cpu, c.pids, got, err, c.want)
-		}
-	}
-}
-
 // A limit that nobody would enforce is refused by name, not accepted in silence
 // as the manager does.
 func TestLimitsRefused(t *testing.T) {

@@ -112,7 +112,7 @@ func fatal(err error) {
 func process(t *testing.T, role string, files []*os.File, environ ...string) *exec.Cmd {
 	t.Helper()
 	script := ""
-	clean := Scrub(os.Environ())
+	clean := scrub(os.Environ())
 	for _, entry := range environ {
 		if name, value, _ := strings.Cut(entry, "="); value == "$$" {
 			script += "export " + name + "=$$; "

@@ -135,11 +135,9 @@ func given(environ []string) []string {
 	return out
 }
 
-// Scrub returns the environment without the variables that a service manager
-// gives to one process alone (FIELD, ENGINEERING systemd). For environments
-// that come from elsewhere, a client's for instance; [Take] has already cleaned
-// the process's own.
-func Scrub(environ []string) []string {
+// scrub returns the environment without the variables that a service manager
+// gives to one process alone (FIELD, ENGINEERING systemd).
+func scrub(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
 		return own(name)
@@ -147,7 +145,9 @@ func Scrub(environ []string) []string {
 }
 
 // own tells the variables of systemd.exec(5), "Environment Variables Set or
-// Propagated by the Service Manager", that say something about one process.
+// Propagated by the Service Manager", that say something about one process. It is
+// for the daemon's own environment: in an owner's, TRIGGER_X may be the person's,
+// and BEHAVIOUR T190 says what goes of that.
 func own(name string) bool {
 	switch name {
 	case "NOTIFY_SOCKET", "INVOCATION_ID", "JOURNAL_STREAM", "SYSTEMD_EXEC_PID", "MANAGERPID", "MANAGERPIDFDID",

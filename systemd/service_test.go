@@ -174,10 +174,10 @@ func TestExecUnsupervised(t *testing.T) {
 func TestScrub(t *testing.T) {
 	given := []string{"PATH=/bin", "NOTIFY_SOCKET=/x", "LISTENER=kept", "LISTEN_FDS=1", "WATCHDOG_USEC=1", "INVOCATION_ID=1", "JOURNAL_STREAM=1:1", "MEMORY_PRESSURE_WATCH=/x", "XDG_RUNTIME_DIR=/r", "DBUS_SESSION_BUS_ADDRESS=unix:path=/r/bus"}
 	want := []string{"PATH=/bin", "LISTENER=kept", "XDG_RUNTIME_DIR=/r", "DBUS_SESSION_BUS_ADDRESS=unix:path=/r/bus"}
-	if got := Scrub(given); !cmp.Equal(got, want) {
-		t.Errorf("Scrub(%q) = %q, want %q", given, got, want)
+	if got := scrub(given); !cmp.Equal(got, want) {
+		t.Errorf("scrub(%q) = %q, want %q", given, got, want)
 	}
 	if given[1] != "NOTIFY_SOCKET=/x" {
-		t.Error("Scrub changed what it was given")
+		t.Error("scrub changed what it was given")
 	}
 }

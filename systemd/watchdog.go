@@ -41,7 +41,7 @@ func (s *Service) Watch(ctx context.Context, log *slog.Logger, healthy func(cont
 			err = s.alive()
 		}
 		if err != nil {
-			log.Error("the watchdog was not fed", "err", err)
+			log.Error("the watchdog was not fed", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -76,7 +76,7 @@ func (s *Service) Prolong(ctx context.Context, log *slog.Logger) {
 	defer tick.Stop()
 	for start := time.Now(); time.Since(start) < prolongMost; {
 		if err := errors.Join(s.extend(prolongBy), s.alive()); err != nil {
-			log.Warn("no more time could be asked for", "err", err)
+			log.Warn("no more time could be asked for", "error", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -54,7 +54,7 @@ func (m *machine) doFull(t *rapid.T) {
 		if o.host >= 0 {
 			t.Skip("has a host")
 		}
-		_, err = m.r.Register(registry.Registration{Token: "full", Agent: "agent", Session: session(i), Scope: o.scope}, m.hosts[0])
+		_, err = m.r.Register(registry.Registration{Token: "token-of-the-full", Agent: "agent", Session: session(i), Scope: o.scope}, m.hosts[0])
 	case "receipt":
 		m.undelivered(t)
 		return

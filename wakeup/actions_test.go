@@ -109,7 +109,7 @@ func (m *machine) doRegister(t *rapid.T) {
 
 func (m *machine) register(i, host int, takeover bool, named []string) {
 	o := m.owners[i]
-	token := fmt.Sprintf("token-%d-%d", i, host)
+	token := fmt.Sprintf("token-of-owner-%d-%d", i, host)
 	_, known := m.r.ByToken(token)
 	h, err := m.r.Register(registry.Registration{
 		Token: token, Agent: "agent", Session: session(i), Scope: o.scope, Takeover: takeover, Leases: named,

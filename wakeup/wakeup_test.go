@@ -131,7 +131,7 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) owner(session string, at scope.Path) registry.Handle {
 	w.t.Helper()
-	h, err := w.r.Register(registry.Registration{Token: session, Agent: "agent", Session: session, Scope: at}, w.host)
+	h, err := w.r.Register(registry.Registration{Token: "token-of-session-" + session, Agent: "agent", Session: session, Scope: at}, w.host)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -242,7 +242,7 @@ func TestRefusedJobs(t *testing.T) {
 		{"no directory", func(j *wire.Job) { j.Cwd = "/dev/null" }, "not a directory", true},
 		{"no program", func(j *wire.Job) { j.Path = "/none" }, "/none: no such file or directory", true},
 		{"no socket", func(j *wire.Job) { j.Control += "/x/y" }, "make control socket", true},
-		{"terminal too large", func(j *wire.Job) { j.Cols, j.Rows = 1<<20, 5 }, "not possible", true},
+		{"terminal too large", func(j *wire.Job) { j.Cols, j.Rows = 1<<20, 5 }, "expected 1 to 10000 columns and rows", true},
 	} {
 		s, j := start(t), newJob(t, "true")
 		framed := *j

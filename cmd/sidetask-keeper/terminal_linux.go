@@ -41,12 +41,9 @@ func (k *keeper) connectTerminal(e *ends) error {
 	return err
 }
 
-// maxCells bounds a terminal's size, which is 16 bits in the kernel.
-const maxCells = 1<<16 - 1
-
 func resize(master, cols, rows int) error {
-	if cols < 1 || rows < 1 || cols > maxCells || rows > maxCells {
-		return fmt.Errorf("a terminal of %d × %d is not possible: 1 to %d each", cols, rows, maxCells)
+	if err := wire.CheckSize(cols, rows); err != nil { // the kernel has 16 bits for each
+		return fmt.Errorf("resize the terminal: %w", err)
 	}
 	err := unix.IoctlSetWinsize(master, unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(cols), Row: uint16(rows)})
 	if err != nil {

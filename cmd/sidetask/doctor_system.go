@@ -22,11 +22,7 @@ func (d *doctor) limits(settings *config.Settings) {
 		return
 	}
 	c := settings.Commands
-	l, err := systemd.ParseLimits(c.MemoryMax, c.CPUMax, c.PidsMax)
-	if err != nil {
-		d.wrong("limits", "correct [commands]", "%v", err)
-		return
-	}
+	l := systemd.Limits{Memory: c.MemoryBytes(), CPU: c.CPUPercent(), PIDs: c.PidsMax}
 	if !l.Any() {
 		return
 	}

@@ -17,7 +17,7 @@ func benchmark(b *testing.B, request string) {
 	path := filepath.Join(b.TempDir(), "s")
 	s := newServer(map[string]method{"echo": {handle: func(c *call) (any, error) { return struct{}{}, nil }}},
 		func() config.Limits { return config.Limits{MaxMessageBytes: 16 << 20, MaxConnections: 10} }, slog.New(slog.DiscardHandler))
-	listener, err := Listen(path, func(string) error { return nil })
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,17 +1,11 @@
 package server
 
 import (
-	"context"
 	"crypto/subtle"
-	"errors"
 
 	"sidetask/registry"
 	"sidetask/rpc"
-	"sidetask/tools"
 )
-
-// maxToken bounds a token; ours have 32 bytes.
-const maxToken = 256
 
 var errBound = rpc.Errorf(rpc.CodeUnauthorized, "this connection is bound to one owner: it can act as no other")
 
@@ -22,9 +16,6 @@ func sameToken(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), 
 func (c *call) tokenOf(as rpc.As) (string, error) {
 	bound := c.conn.boundTo()
 	if bound == "" {
-		if len(as.Token) > maxToken {
-			return "", rpc.Errorf(rpc.CodeInvalidParams, "invalid token: %d bytes, at most %d", len(as.Token), maxToken)
-		}
 		return as.Token, nil
 	}
 	if as.Session != "" || as.Agent != "" || as.Token != "" && !sameToken(as.Token, bound) {
@@ -102,36 +93,3 @@ func (c *call) owner(as rpc.As) (registry.Handle, error) {
 }
 
 func (c *call) registry() *registry.Registry { return c.conn.server.engine.Registry }
-
-// codes of the registry's errors (API.md, Errors).
-var codes = map[registry.Kind]int{
-	registry.KindInvalid:        rpc.CodeInvalidParams,
-	registry.KindUnknownTask:    rpc.CodeUnknownTask,
-	registry.KindForeignTask:    rpc.CodeForeignTask,
-	registry.KindLimitReached:   rpc.CodeLimitReached,
-	registry.KindNoController:   rpc.CodeNoController,
-	registry.KindUnauthorized:   rpc.CodeUnauthorized,
-	registry.KindOwnerGone:      rpc.CodeOwnerGone,
-	registry.KindShuttingDown:   rpc.CodeShuttingDown,
-	registry.KindProducerFailed: rpc.CodeProducerFailed,
-	registry.KindAborted:        rpc.CodeAborted,
-}
-
-// wireError makes the error object of an error.
-func wireError(err error) *rpc.Error {
-	var known *registry.Error // before the wire's: a producer's own error may be inside
-	var wire *rpc.Error
-	switch {
-	case errors.As(err, &known):
-		if code, ok := codes[known.Kind]; ok {
-			return rpc.Errorf(code, "%s", known.Message)
-		}
-	case errors.As(err, &wire):
-		return wire
-	case errors.Is(err, tools.ErrDenied):
-		return rpc.Errorf(rpc.CodeUnauthorized, "%s", err.Error())
-	case errors.Is(err, context.Canceled):
-		return rpc.Errorf(rpc.CodeAborted, "wait aborted")
-	}
-	return rpc.Errorf(rpc.CodeInternal, "%s", err.Error())
-}

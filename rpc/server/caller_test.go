@@ -103,11 +103,16 @@ func TestErrors(t *testing.T) {
 		{-32602, "", `invalid params: "command" cannot be a number`, "task/start", args{"command": 5}},
 		{-32602, "", `invalid params: "token" cannot be a number`, "task/output", args{"token": 5}},
 		{-32602, "", `invalid params: "pty.cols" cannot be a string`, "task/start", args{"pty": args{"cols": "x"}}},
-		{-32602, "", `invalid params: "pty" needs cols and rows of 1 to 10000`, "task/start", args{"command": "x", "pty": args{"cols": 0, "rows": 5}}},
+		{-32602, "", `invalid params: "pty" needs cols and rows of at least 1`, "task/start", args{"command": "x", "pty": args{"cols": 0, "rows": 5}}},
 		{-32602, "", "invalid params: must be an object", "task/list", []any{}},
 		{-32602, "", "invalid wait timeout: expected a positive number of milliseconds, got 0", "task/wait", args{"id": "k-1", "timeoutMs": 0}},
 		{-32602, "", `invalid wait timeout: expected a positive number of milliseconds, got "1"`, "task/wait", args{"id": "k-1", "timeoutMs": "1"}},
 		{-32602, "", "deadline timeoutMs must be a positive finite number no greater than 2147483647", "task/wait", args{"id": "k-1", "timeoutMs": 2147483648}},
+		{-32602, "", "invalid wait timeout: expected a positive number of milliseconds, got 0", "inbox/wait", args{"token": tokenA, "timeoutMs": 0}},
+		{-32602, "", `invalid wait timeout: expected a positive number of milliseconds, got "1"`, "inbox/wait", args{"token": tokenA, "timeoutMs": "1"}},
+		{-32602, "", "deadline timeoutMs must be a positive finite number no greater than 2147483647", "inbox/wait", args{"token": tokenA, "timeoutMs": 2147483648}},
+		{-32602, "", "invalid wait timeout: expected a positive number of milliseconds, got null", "task/wait", args{"id": "k-1", "timeoutMs": json.RawMessage("1e999")}},
+		{-32602, "", "invalid wait timeout: expected a positive number of milliseconds, got null", "task/wait", args{"id": "k-1"}},
 		{-32001, "unknownTask", "unknown task k-2", "task/wait", args{"id": "k-2", "timeoutMs": "1"}},
 		{-32602, "", `invalid params: "limit" must be 1 to 1000`, "task/list", args{"limit": 1001}},
 		{-32602, "", `invalid params: "maxBytes" must be 1 to 1048576`, "task/tail", args{"id": "k-1", "maxBytes": 1<<20 + 1}},
@@ -115,12 +120,16 @@ func TestErrors(t *testing.T) {
 		{-32602, "", `invalid until: error parsing regexp: missing closing ): ` + "`(`", "task/output", args{"id": "k-1", "wait": true, "until": "("}},
 		{-32602, "", `invalid arguments: "from" must be "start"`, "task/output", args{"id": "k-1", "from": "middle"}},
 		{-32602, "", `invalid params: "reason" must be "wake", "turn-end" or "user"`, "inbox/claim", args{"token": tokenA, "reason": "x"}},
-		{-32602, "", "invalid token: a host makes it of 128 random bits, in hex", "owner/register", args{"token": "short"}},
+		{-32602, "", "invalid token: expected 16 to 256 bytes without white space (a host makes it of 128 random bits, in hex)", "owner/register", args{"token": "short"}},
+		{-32602, "", "invalid token: expected 16 to 256 bytes without white space (a host makes it of 128 random bits, in hex)", "initialize", args{"token": strings.Repeat("x", 257)}},
+		{-32602, "", "invalid session: expected a non-empty string", "owner/bind", args{"token": tokenA}},
+		{-32602, "", "invalid task label: 131073 bytes, at most 131072", "task/start", args{"command": "x", "label": strings.Repeat("x", 128<<10+1)}},
 		{-32602, "", `invalid scope "x": must begin with "/"`, "owner/register", args{"token": tokenA + "2", "scope": "x"}},
-		{-32602, "", `invalid params: "status" must be "idle" or "busy"`, "owner/update", args{"token": tokenA, "status": "asleep"}},
+		{-32602, "", `invalid status: expected "idle" or "busy"`, "owner/update", args{"token": tokenA, "status": "asleep"}},
 		{-32602, "", `invalid status "running": expected completed, killed or failed`, "task/settle", args{"id": "k-1", "status": "running"}},
 		{-32602, "", `invalid params: stage "around" must be "pre" or "post"`, "policy/attach", args{"scope": "/", "stages": []string{"around"}}},
 		{-32602, "", `invalid params: "bash" is none of the tools`, "policy/attach", args{"scope": "/", "stages": []string{"pre"}, "tools": []string{"bash"}}},
+		{-32602, "", `invalid params: "tools" names "task_start" twice`, "policy/attach", args{"scope": "/", "stages": []string{"pre"}, "tools": []string{"task_start", "task_start"}}},
 		{-32601, "", "unknown method task/nope; if this daemon is older than its client: sidetask daemon restart", "task/nope", args{}},
 		{-32602, "", "the client speaks protocol version 2, this daemon 1: sidetask daemon restart", "initialize", args{"protocolVersion": 2}},
 	} {
@@ -280,7 +289,7 @@ func TestOwnerEnvironmentIsBounded(t *testing.T) {
 	c := g.dial()
 	most := args{"A": strings.Repeat("a", 1<<20-3), "B": strings.Repeat("b", 1<<20-3)}
 	more := args{"A": most["A"], "B": most["B"], "C": ""}
-	message := `invalid params: "env" has 2097155 bytes, at most 2097152; leave out what commands do not need`
+	message := `invalid env: 2097155 bytes, at most 2097152; leave out what commands do not need`
 	c.refused(-32602, message, "owner/register", args{"token": tokenA, "env": more})
 	if owners := g.registry.Owners(); len(owners) != 0 {
 		t.Errorf("a refused registration left %d owners", len(owners))

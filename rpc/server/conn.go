@@ -44,7 +44,7 @@ type conn struct {
 	note         string
 	delivered    bool               // says tools/delivered
 	held         int                // mounts, policies, subscriptions
-	mounts       map[string]func()  // by id: how to detach them
+	mounts       map[string]*mount  // by id
 	unsubscribe  context.CancelFunc // of task/subscribe
 	onEnd        []func()
 }
@@ -54,7 +54,7 @@ func newConn(s *Server, nc *net.UnixConn, peer credentials) *conn {
 		server: s, nc: nc, peer: peer, out: newOutbox(nc, s.slow),
 		changed: make(chan struct{}), open: make(map[*call]struct{}),
 		asked: make(map[uint64]chan message), unconfirmed: make(map[string][]*call),
-		mounts: make(map[string]func()),
+		mounts: make(map[string]*mount),
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c

@@ -34,15 +34,14 @@ func shapeOf(t reflect.Type) *shape {
 }
 
 // exact gives an object without the members that are a field's name in other
-// letters; what is no object, or has none, as it is. An owner's name that is
+// letters, and whether it had any; what is no object, or has none, as it is. An owner's name that is
 // there and says nothing is refused: a host whose variable was empty must not
 // become the operator.
-func (s *shape) exact(raw json.RawMessage) (json.RawMessage, error) {
+func (s *shape) exact(raw json.RawMessage) (exact json.RawMessage, changed bool, err error) {
 	var members map[string]json.RawMessage
 	if s == nil || json.Unmarshal(raw, &members) != nil || members == nil {
-		return raw, nil // decoding says what is wrong with it
+		return raw, false, nil // decoding says what is wrong with it
 	}
-	changed := false
 	for name, value := range members {
 		inner, known := s.fields[name]
 		switch {
@@ -50,20 +49,21 @@ func (s *shape) exact(raw json.RawMessage) (json.RawMessage, error) {
 			delete(members, name)
 			changed = true
 		case known && (name == "token" || name == "session") && (string(value) == `""` || string(value) == "null"):
-			return nil, rpc.Errorf(rpc.CodeInvalidParams, "invalid params: %q must not be empty where it is given", name)
+			return nil, false, rpc.Errorf(rpc.CodeInvalidParams, "invalid params: %q must not be empty where it is given", name)
 		case inner != nil:
-			cleaned, err := inner.exact(value)
+			cleaned, inside, err := inner.exact(value)
 			if err != nil {
-				return nil, err
+				return nil, false, err
 			}
-			changed = changed || len(cleaned) != len(value)
+			changed = changed || inside
 			members[name] = cleaned
 		}
 	}
 	if !changed {
-		return raw, nil
+		return raw, false, nil
 	}
-	return json.Marshal(members)
+	exact, err = json.Marshal(members)
+	return exact, true, err
 }
 
 func (s *shape) folds(name string) bool {
@@ -84,7 +84,7 @@ func decode[T any](c *call, s *shape) (T, error) {
 	if c.params[0] != '{' {
 		return params, rpc.Errorf(rpc.CodeInvalidParams, "invalid params: must be an object")
 	}
-	raw, err := s.exact(c.params)
+	raw, _, err := s.exact(c.params)
 	if err != nil {
 		return params, err
 	}
@@ -105,4 +105,12 @@ func wireName(path string) string {
 		_, path, _ = strings.Cut(path, ".")
 	}
 	return path
+}
+
+// optional is a JSON value that may be absent; null counts as absent.
+func optional(raw json.RawMessage) any {
+	if raw == nil || string(raw) == "null" {
+		return nil
+	}
+	return raw
 }

@@ -2,6 +2,8 @@ package server
 
 import (
 	"encoding/json"
+	"io"
+	"slices"
 	"testing"
 
 	"sidetask/rpc"
@@ -25,8 +27,17 @@ func TestNamesAreExact(t *testing.T) {
 			t.Errorf("%s: got %+v", params, got.Task)
 		}
 	}
-	c.refused(rpc.CodeInvalidParams, `invalid params: "pty" needs cols and rows of 1 to 10000`, "task/start", json.RawMessage(`{"command":"x","pty":{"cols":0,"rows":5,"COLS":80}}`))
+	c.refused(rpc.CodeInvalidParams, `invalid params: "pty" needs cols and rows of at least 1`, "task/start", json.RawMessage(`{"command":"x","pty":{"cols":0,"rows":5,"COLS":80}}`))
 	c.refused(rpc.CodeInvalidParams, "invalid command: expected a non-empty string", "task/start", json.RawMessage(`{"Command":"x"}`))
+	// What is left out is as long as what the escapes of the rest add.
+	bent := g.dial()
+	if _, err := io.WriteString(bent.nc, `{"jsonrpc":"2.0","id":"as it is","method":"initialize","params":{"client":{"name":"<<","NAME":""}}}`); err != nil {
+		t.Fatal(err)
+	}
+	bent.call("tools/list", args{}, nil)
+	if clients := g.server.Clients(); !slices.ContainsFunc(clients, func(c rpc.Client) bool { return c.Name == "<<" }) {
+		t.Errorf("another name came through: %+v", clients)
+	}
 	bound := g.dial()
 	bound.call("initialize", json.RawMessage(`{"protocolVersion":1,"client":{"name":"x"},"capabilities":{"Delivered":true},"token":"`+tokenA+`","Token":"`+tokenB+`"}`), nil)
 	var list rpc.TaskListResult

@@ -87,6 +87,16 @@ func TestCancelledOnItsWay(t *testing.T) {
 	id, first := reader.start("tools/call", args{"name": "task_output", "arguments": args{"task_id": "job-1"}})
 	reader.await(first)
 	reader.notify("$/cancel_request", args{"requestId": rpc.RawID(id)})
+	reader.call("tools/list", args{}, nil) // in order: it has been cancelled
+	g.server.mu.Lock()
+	for c := range g.server.conns {
+		c.mu.Lock()
+		if len(c.unconfirmed) > 0 {
+			t.Errorf("kept of a call that is given up: %v", c.unconfirmed)
+		}
+		c.mu.Unlock()
+	}
+	g.server.mu.Unlock()
 	if got := text(t, reader.tool("", "task_output", args{"task_id": "job-1"})); got != "out\n[status: completed]" {
 		t.Errorf("read again: %q", got)
 	}

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"reflect"
 
@@ -119,35 +118,4 @@ func methods() map[string]method {
 		rpc.MethodDaemonStop:    only(handler(daemonStop)),
 		rpc.MethodDaemonRestart: only(handler(daemonRestart)),
 	}
-}
-
-// optional is a JSON value that may be absent; null counts as absent.
-func optional(raw json.RawMessage) any {
-	if raw == nil || string(raw) == "null" {
-		return nil
-	}
-	return raw
-}
-
-// initialize says who the client is. A token binds the connection for good.
-func initialize(c *call, p rpc.Initialize) (any, error) {
-	conn := c.conn
-	if p.ProtocolVersion > rpc.Version {
-		return nil, rpc.Errorf(rpc.CodeInvalidParams, "the client speaks protocol version %d, this daemon %d: sidetask daemon restart", p.ProtocolVersion, rpc.Version)
-	}
-	conn.mu.Lock()
-	defer conn.mu.Unlock()
-	if conn.token != "" && p.Token != "" && !sameToken(p.Token, conn.token) {
-		return nil, errBound
-	}
-	if p.Token != "" {
-		conn.token = p.Token
-	}
-	conn.client = rpc.Peer{Name: cut(p.Client.Name, 100), Version: cut(p.Client.Version, 100)}
-	conn.delivered = p.Capabilities.Delivered
-	return rpc.Initialized{
-		ProtocolVersion: rpc.Version,
-		Server:          rpc.Peer{Name: "sidetask", Version: conn.server.engine.Version},
-		Capabilities:    rpc.DaemonCapabilities{Methods: conn.server.names},
-	}, nil
 }

@@ -56,6 +56,7 @@ func configSubscribe(c *call, _ struct{}) (any, error) {
 	if err := conn.hold(); err != nil {
 		return nil, err
 	}
+	conn.stay()
 	live := conn.server.engine.Live
 	conn.atEnd(live.OnState(func(s config.State) {
 		conn.raise("config", rpc.NotifyConfigChanged, rpc.ConfigChanged{State: configState(s)})

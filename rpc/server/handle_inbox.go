@@ -2,11 +2,9 @@ package server
 
 import (
 	"context"
-	"encoding/json"
-	"math"
-	"strconv"
 	"time"
 
+	"sidetask/registry"
 	"sidetask/rpc"
 )
 
@@ -65,7 +63,7 @@ func inboxWait(c *call, p rpc.InboxWait) (any, error) {
 	}
 	ctx := c.ctx
 	if optional(p.TimeoutMs) != nil {
-		limit, err := waitMs(p.TimeoutMs)
+		limit, err := registry.ParseWait(p.TimeoutMs, true)
 		if err != nil {
 			return nil, err
 		}
@@ -81,17 +79,4 @@ func inboxWait(c *call, p rpc.InboxWait) (any, error) {
 		return nil, err
 	}
 	return rpc.InboxNotices{Notices: c.conn.server.notices(tasks)}, nil
-}
-
-// waitMs reads the time of a wait that no task has; the rules are those of
-// BEHAVIOUR T45 and T46.
-func waitMs(raw json.RawMessage) (float64, error) {
-	ms, err := strconv.ParseFloat(string(raw), 64)
-	if err != nil || ms <= 0 {
-		return 0, rpc.Errorf(rpc.CodeInvalidParams, "invalid wait timeout: expected a positive number of milliseconds, got %s", raw)
-	}
-	if ms > math.MaxInt32 {
-		return 0, rpc.Errorf(rpc.CodeInvalidParams, "deadline timeoutMs must be a positive finite number no greater than %d", math.MaxInt32)
-	}
-	return ms, nil
 }

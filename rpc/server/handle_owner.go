@@ -6,25 +6,6 @@ import (
 	"sidetask/scope"
 )
 
-// maxText bounds each name and title that a host gives.
-const maxText = 4096
-
-// maxEnv bounds an owner's environment, in bytes: what the daemon keeps of each
-// owner must be bounded, and a command could not be started with more anyway.
-const maxEnv = 2 << 20
-
-// checkEnv counts as the system does: names, values, and two bytes for each.
-func checkEnv(env map[string]string) error {
-	total := 0
-	for name, value := range env {
-		total += len(name) + len(value) + 2
-	}
-	if total > maxEnv {
-		return rpc.Errorf(rpc.CodeInvalidParams, `invalid params: "env" has %d bytes, at most %d; leave out what commands do not need`, total, maxEnv)
-	}
-	return nil
-}
-
 // Pending rings the bell (registry.Host). A host that is slow hears the newest
 // count only.
 func (c *conn) Pending(owner registry.Handle, count int, lane string) {
@@ -41,12 +22,6 @@ func ownerRegister(c *call, p rpc.OwnerRegister) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkOwner(token, p.Agent, p.Session, p.Title, p.Cwd); err != nil {
-		return nil, err
-	}
-	if err := checkEnv(p.Env); err != nil {
-		return nil, err
-	}
 	at := scope.Root
 	if p.Scope != "" {
 		if at, err = scope.Parse(p.Scope); err != nil {
@@ -56,7 +31,6 @@ func ownerRegister(c *call, p rpc.OwnerRegister) (any, error) {
 	if len(c.registry().OwnersOf(c.conn)) >= maxHosted {
 		return nil, rpc.Errorf(rpc.CodeLimitReached, "too many owners of one connection (limit: %d)", maxHosted)
 	}
-	c.conn.stay()
 	handle, err := c.registry().Register(registry.Registration{
 		Token: token, Agent: p.Agent, Session: p.Session, Scope: at, Title: p.Title,
 		Cwd: p.Cwd, Env: p.Env, Takeover: p.Takeover, Leases: p.Leases,
@@ -64,6 +38,7 @@ func ownerRegister(c *call, p rpc.OwnerRegister) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.conn.stay()
 	acp := c.conn.server.engine.Live.Current().ACP
 	return rpc.OwnerRegistered{
 		Owner: string(handle), Pending: len(c.registry().Inbox(handle)),
@@ -71,28 +46,10 @@ func ownerRegister(c *call, p rpc.OwnerRegister) (any, error) {
 	}, nil
 }
 
-func checkOwner(token string, texts ...string) error {
-	if len(token) < 16 || len(token) > maxToken {
-		return rpc.Errorf(rpc.CodeInvalidParams, "invalid token: a host makes it of 128 random bits, in hex")
-	}
-	for _, text := range texts {
-		if len(text) > maxText {
-			return rpc.Errorf(rpc.CodeInvalidParams, "invalid params: a text of %d bytes, at most %d", len(text), maxText)
-		}
-	}
-	return nil
-}
-
 func ownerBind(c *call, p rpc.OwnerBind) (any, error) {
 	token, err := c.tokenOf(rpc.As{Token: p.Token})
 	if err != nil {
 		return nil, err
-	}
-	if err := checkOwner(token, p.Agent, p.Session); err != nil {
-		return nil, err
-	}
-	if p.Session == "" {
-		return nil, rpc.Errorf(rpc.CodeInvalidParams, `invalid params: "session" must not be empty`)
 	}
 	if p.Fresh { // what an earlier owner left is disposed first
 		if err := c.waits(); err != nil {
@@ -122,29 +79,17 @@ func ownerUpdate(c *call, p rpc.OwnerUpdate) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkEnv(p.Env); err != nil {
-		return nil, err
-	}
 	change := registry.OwnerChange{Title: p.Title, Cwd: p.Cwd, Env: p.Env, Note: p.Note}
-	for _, text := range []*string{p.Title, p.Cwd, p.Note} {
-		if text != nil && len(*text) > maxText {
-			return nil, rpc.Errorf(rpc.CodeInvalidParams, "invalid params: a text of %d bytes, at most %d", len(*text), maxText)
-		}
-	}
-	switch status := registry.OwnerStatus(p.Status); status {
-	case "":
-	case registry.Idle, registry.Busy:
+	if status := registry.OwnerStatus(p.Status); status != "" {
 		change.Status = &status
-	default:
-		return nil, rpc.Errorf(rpc.CodeInvalidParams, `invalid params: "status" must be "idle" or "busy"`)
+	}
+	if err := c.registry().Update(handle, change); err != nil {
+		return nil, err
 	}
 	if p.Note != nil {
 		c.conn.mu.Lock()
 		c.conn.note = *p.Note
 		c.conn.mu.Unlock()
-	}
-	if err := c.registry().Update(handle, change); err != nil {
-		return nil, err
 	}
 	return rpc.Empty{}, nil
 }
@@ -161,7 +106,7 @@ func ownerDispose(c *call, p rpc.OwnerDispose) (any, error) {
 	if reason == "" {
 		reason = "owner disposed" // BEHAVIOUR T69
 	}
-	cancelled, err := c.registry().Dispose(c.ctx, handle, cut(reason, maxText))
+	cancelled, err := c.registry().Dispose(c.ctx, handle, reason)
 	if err != nil {
 		return nil, err
 	}

@@ -26,9 +26,6 @@ func taskRegister(c *call, p rpc.TaskRegister) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(p.Label) > maxLabel {
-		return nil, rpc.Errorf(rpc.CodeInvalidParams, "invalid task label: %d bytes, at most %d", len(p.Label), maxLabel)
-	}
 	task, key, started, err := c.conn.server.engine.Outside.Register(c.ctx, by, producer.Registration{
 		Kind: p.Kind, Label: p.Label, Stream: p.Stream, Shared: p.Shared, OutputLimit: optional(p.OutputLimitBytes),
 	}, c.conn)
@@ -38,9 +35,6 @@ func taskRegister(c *call, p rpc.TaskRegister) (any, error) {
 	c.after = append(c.after, started)
 	return rpc.TaskRegistered{Task: c.snapshot(task, by), Key: key}, nil
 }
-
-// maxLabel bounds the label of an outside producer's task.
-const maxLabel = 1 << 20
 
 func taskAppend(c *call, p rpc.TaskAppend) (any, error) {
 	if err := given("id", p.ID); err != nil {

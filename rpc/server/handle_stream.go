@@ -40,18 +40,14 @@ func taskWait(c *call, p rpc.TaskWait) (any, error) {
 
 // checkedWait makes the checks of a wait in the order of BEHAVIOUR T44.
 func (c *call) checkedWait(by registry.Caller, id string, timeout json.RawMessage) (float64, error) {
-	ms, err := strconv.ParseFloat(string(timeout), 64)
-	if err == nil {
+	ms, wrong := registry.ParseWait(timeout, false)
+	if wrong == nil {
 		return ms, c.registry().CheckWait(by, id, ms)
 	}
 	if _, err := c.registry().Get(by, id); err != nil {
 		return 0, err
 	}
-	got := string(timeout)
-	if errors.Is(err, strconv.ErrRange) || got == "" {
-		got = "null"
-	}
-	return 0, registry.WaitValueError(got)
+	return 0, wrong
 }
 
 func taskTail(c *call, p rpc.TaskTail) (any, error) {
@@ -154,8 +150,8 @@ func taskWrite(c *call, p rpc.TaskWrite) (any, error) {
 		return nil, rpc.Errorf(rpc.CodeInvalidParams, `invalid params: "encoding" must be "utf-8" or "base64"`)
 	}
 	if p.Resize != nil {
-		if !validSize(*p.Resize) {
-			return nil, rpc.Errorf(rpc.CodeInvalidParams, `invalid params: "resize" needs cols and rows of 1 to %d`, maxCells)
+		if !hasSize(*p.Resize) {
+			return nil, rpc.Errorf(rpc.CodeInvalidParams, `invalid params: "resize" needs cols and rows of at least 1`)
 		}
 		req.Cols, req.Rows = p.Resize.Cols, p.Resize.Rows
 	}

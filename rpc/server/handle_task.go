@@ -91,8 +91,8 @@ func taskStart(c *call, p rpc.TaskStart) (any, error) {
 		command.TimeoutMs = &ms
 	}
 	if p.PTY != nil {
-		if !validSize(*p.PTY) {
-			return nil, rpc.Errorf(rpc.CodeInvalidParams, `invalid params: "pty" needs cols and rows of 1 to %d`, maxCells)
+		if !hasSize(*p.PTY) {
+			return nil, rpc.Errorf(rpc.CodeInvalidParams, `invalid params: "pty" needs cols and rows of at least 1`)
 		}
 		command.PTYCols, command.PTYRows = p.PTY.Cols, p.PTY.Rows
 	}
@@ -123,12 +123,8 @@ func taskStart(c *call, p rpc.TaskStart) (any, error) {
 	return rpc.TaskResult{Task: c.snapshot(*result.Task, by)}, nil
 }
 
-// maxCells bounds a terminal's columns and rows.
-const maxCells = 10_000
-
-func validSize(s rpc.Size) bool {
-	return s.Cols >= 1 && s.Cols <= maxCells && s.Rows >= 1 && s.Rows <= maxCells
-}
+// hasSize tells a terminal's size from none; its bounds are the producer's.
+func hasSize(s rpc.Size) bool { return s.Cols >= 1 && s.Rows >= 1 }
 
 func taskOutput(c *call, p rpc.TaskOutput) (any, error) {
 	by, id, err := c.task(p.TaskRef)

@@ -154,7 +154,7 @@ func TestUnnamedOwner(t *testing.T) {
 	host := g.dial()
 	host.call("owner/register", args{"token": tokenA, "agent": "test"}, nil)
 	host.registered(args{"token": tokenA, "kind": "k", "label": "l", "stream": true})
-	host.refused(rpc.CodeInvalidParams, `invalid params: "session" must not be empty`, "owner/bind", args{"token": tokenA})
+	host.refused(rpc.CodeInvalidParams, `invalid session: expected a non-empty string`, "owner/bind", args{"token": tokenA})
 	var bound rpc.OwnerBound
 	host.call("owner/bind", args{"token": tokenA, "session": "s", "fresh": true}, &bound)
 	var tasks rpc.TaskListResult
@@ -246,6 +246,55 @@ func TestMounts(t *testing.T) {
 	other.close()
 	<-g.ended
 	c.refused(rpc.CodeNoController, none, "task/start", start)
+}
+
+// TestMountIsLost: one that the file takes the place of is none of its
+// connection's any more, and counts no more for what that may have.
+func TestMountIsLost(t *testing.T) {
+	g := newRig(t, "")
+	c := g.dial()
+	var mount rpc.MountAttached
+	c.call("mount/attach", args{"scope": "/x"}, &mount)
+	g.check(os.WriteFile(filepath.Join(g.dir, "config.toml"), []byte("[mounts.\"/x\"]\n"), 0o600))
+	c.call("config/reload", args{}, nil)
+	var list rpc.MountListResult
+	c.call("mount/list", args{}, &list)
+	if len(list.Mounts) != 2 || list.Mounts[1].Mount != "/x" || !strings.HasSuffix(list.Mounts[1].Origin, "config.toml:1") {
+		t.Errorf("mounts %+v", list.Mounts)
+	}
+	c.refused(rpc.CodeInvalidParams, "mount "+mount.Mount+" is none of this connection", "mount/detach", args{"mount": mount.Mount})
+	policy := args{"scope": "/", "stages": []string{"pre"}}
+	for range maxHeld {
+		c.call("policy/attach", policy, nil)
+	}
+	if err := c.try("policy/attach", policy, nil); err == nil {
+		t.Error("more than the bound")
+	}
+}
+
+// TestRefusedChangesNothing: neither what is shown of a client, nor how long its
+// connection lasts.
+func TestRefusedChangesNothing(t *testing.T) {
+	g := newRig(t, "")
+	live := g.host(tokenA, "a")
+	c := g.dial()
+	for method, params := range map[string]args{
+		"owner/register": {"token": tokenB, "session": "a", "agent": "test"}, // it has a live host
+		"mount/attach":   {"scope": "/"},
+	} {
+		if err := c.try(method, params, nil); err == nil {
+			t.Errorf("%s is not refused", method)
+		}
+	}
+	c.refused(rpc.CodeInvalidParams, `invalid status: expected "idle" or "busy"`, "owner/update", args{"token": tokenA, "note": "n", "status": "asleep"})
+	for _, client := range g.server.Clients() {
+		if client.Notes != "" {
+			t.Errorf("shown: %+v", client)
+		}
+	}
+	g.check(c.nc.CloseWrite())
+	<-c.ended // nothing of it stays
+	live.call("tools/list", args{}, nil)
 }
 
 // TestConfig: resolved settings with their origin; a reload that is refused is

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -103,7 +104,7 @@ func (g *rig) start(text string) {
 		ended <- struct{}{}
 	}
 	g.path = filepath.Join(g.dir, "s")
-	listener, err := Listen(g.path, paths.Private)
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: g.path, Net: "unix"})
 	g.check(err)
 	g.served = make(chan error, 1)
 	server, served := g.server, g.served

@@ -14,7 +14,6 @@ import (
 
 	"sidetask/config"
 	"sidetask/rpc"
-	"sidetask/scope"
 )
 
 // ErrClosed is what Serve returns after Close.
@@ -55,8 +54,7 @@ type Server struct {
 	listeners map[net.Listener]struct{}
 	conns     map[*conn]struct{}
 	accepted  int64
-	policies  int64                 // given out so far
-	mounts    map[scope.Path]string // ids of the attached ones
+	policies  int64 // given out so far
 	closed    bool
 	wg        sync.WaitGroup // connections and nothing else
 }
@@ -80,7 +78,7 @@ func newServer(methods map[string]method, limits func() config.Limits, log *slog
 	return &Server{
 		methods: methods, names: slices.Sorted(maps.Keys(methods)), log: log, slow: slowClient, limits: limits, gone: func(*conn) {},
 		large: make(chan struct{}, maxLarge), done: make(chan struct{}),
-		listeners: make(map[net.Listener]struct{}), conns: make(map[*conn]struct{}), mounts: make(map[scope.Path]string),
+		listeners: make(map[net.Listener]struct{}), conns: make(map[*conn]struct{}),
 	}
 }
 

@@ -50,7 +50,7 @@ func newWire(t *testing.T, limits config.Limits, slow time.Duration) *wire {
 	w.server = newServer(w.methods(), func() config.Limits { return limits }, slog.New(slog.DiscardHandler))
 	w.server.slow = slow
 	w.server.gone = func(*conn) { w.gone <- struct{}{} }
-	listener, err := Listen(w.path, func(string) error { return nil })
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: w.path, Net: "unix"})
 	if err != nil {
 		t.Fatal(err)
 	}
