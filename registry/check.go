@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"path/filepath"
 	"strings"
+	"unicode"
 )
 
 // Bounds of what clients give: what is kept of each must be bounded, and what is
@@ -113,11 +114,22 @@ func checkLabel(label string) error {
 	return nil
 }
 
-// cutDetail bounds what a producer says of an end: the end counts all the same.
-func cutDetail(detail *string) *string {
-	if detail == nil || len(*detail) <= maxDetail {
-		return detail
+// plainDetail bounds what a producer says of an end, and takes out what would
+// command a person's terminal or reorder its text: the end counts all the same.
+// Line breaks stay, for a model reads them (T120).
+func plainDetail(detail *string) *string {
+	if detail == nil {
+		return nil
 	}
-	short := strings.ToValidUTF8((*detail)[:maxDetail], "") + "…"
-	return &short
+	text := *detail
+	if len(text) > maxDetail {
+		text = strings.ToValidUTF8(text[:maxDetail], "") + "…"
+	}
+	text = strings.Map(func(r rune) rune {
+		if r != '\n' && unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control) {
+			return ' '
+		}
+		return r
+	}, text)
+	return &text
 }

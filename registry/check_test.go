@@ -92,6 +92,24 @@ func TestOwnersCommandsCanBeStarted(t *testing.T) {
 	}
 }
 
+// TestDetailIsPlain: a producer's detail is shown to people wherever the task is; it
+// commands no terminal. A line break is the model's to see (T120).
+func TestDetailIsPlain(t *testing.T) {
+	w := newWorld(t)
+	h := w.owner("s")
+	for detail, want := range map[string]string{
+		"a\x1b[2Jb\x07\tc\r\u0085\u2028\u202ed": "a [2Jb  c    d",
+		"multi\nline\n":                         "multi\nline\n",
+		"":                                      "",
+	} {
+		task := w.start(AsOwner(h))
+		w.Settle(task.Row, Outcome{Status: Failed, Detail: &detail})
+		if got, err := w.Get(AsOwner(h), task.ID); err != nil || got.Detail == nil || *got.Detail != want {
+			t.Errorf("%q: %q, %v, want %q", detail, *got.Detail, err, want)
+		}
+	}
+}
+
 // TestDetailIsCut: a producer's detail is kept in the record, the database and the
 // log; a long one must not cost the task its end.
 func TestDetailIsCut(t *testing.T) {
