@@ -45,7 +45,9 @@ func (d *daemon) Status(context.Context) (rpc.DaemonStatus, error) {
 		status.Warnings = append(status.Warnings, "the daemon was started where "+d.options.Paths.Warning)
 	}
 	status.Warnings = append(status.Warnings, d.process.Warnings()...)
-	if err := d.registry.Trouble(); err != nil {
+	if _, err := d.state.mend(); err != nil {
+		status.Warnings = append(status.Warnings, err.Error())
+	} else if err := d.registry.Trouble(); err != nil {
 		status.Warnings = append(status.Warnings, "changes cannot be recorded now and are tried again: "+err.Error())
 	}
 	return status, nil
@@ -88,6 +90,9 @@ func (d *daemon) CheckRestart(ctx context.Context, executable string) error {
 	}
 	if !filepath.IsAbs(executable) {
 		return rpc.Errorf(rpc.CodeInvalidParams, "executable %q: give an absolute path", executable)
+	}
+	if _, err := d.state.mend(); err != nil {
+		return fmt.Errorf("not restarted: %w", err)
 	}
 	err := tryOut(ctx, executable)
 	if err != nil && !errors.Is(err, rpc.ErrShuttingDown) {
