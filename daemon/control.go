@@ -116,7 +116,14 @@ func tryOut(ctx context.Context, executable string) error {
 	reason, refused := strings.CutPrefix(string(out), CheckFailed)
 	switch reason = strings.TrimSpace(reason); {
 	case !refused || !errors.As(err, &exit):
-		return fmt.Errorf("%s is no sidetask that could be the daemon here (%q, %v): the daemon goes on as it is", executable, firstLine(out), err)
+		said := "said nothing"
+		if line := firstLine(out); line != "" {
+			said = fmt.Sprintf("said %q", line)
+		}
+		if err != nil {
+			said += fmt.Sprintf(" and failed (%v)", err)
+		}
+		return fmt.Errorf("%s is no sidetask that could be the daemon here: asked by `daemon --check`, it %s; the daemon goes on as it is", executable, said)
 	case exit.ExitCode() == rpc.ExitConfig:
 		return rpc.Errorf(rpc.CodeConfiguration, "not restarted, the daemon goes on as it is: %s", reason)
 	}
