@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -68,7 +69,7 @@ func (p *proxy) registrations() (regs []*registration) {
 // registerOf is how a session's owner is registered: by its session once it was
 // bound, for then it is resumed.
 func (p *proxy) registerOf(s *session) rpc.OwnerRegister {
-	r := rpc.OwnerRegister{Token: s.token, Agent: p.who.agent, Scope: p.o.Scope, Cwd: s.cwd, Env: environment(p.o.Env)}
+	r := rpc.OwnerRegister{Token: s.token, Agent: p.who.agent, Scope: p.o.Scope, Cwd: folder(s.cwd), Env: environment(p.o.Env)}
 	if s.everBound {
 		r.Session = s.id
 		r.Leases = append(s.machine.Leases(), slices.Collect(maps.Keys(s.unsettled))...)
@@ -76,7 +77,21 @@ func (p *proxy) registerOf(s *session) rpc.OwnerRegister {
 	return r
 }
 
-// environment makes the tasks' environment of KEY=value. Ours is not theirs.
+// folder makes a session's folder absolute, as the daemon wants it: a relative one,
+// which ACP does not allow, is below where the agent runs, and that is here.
+func folder(cwd string) string {
+	if cwd == "" {
+		return ""
+	}
+	abs, err := filepath.Abs(cwd)
+	if err != nil { // our own is gone
+		return ""
+	}
+	return abs
+}
+
+// environment makes the tasks' environment of KEY=value. Ours is not theirs, and
+// what is no variable would be refused.
 func environment(env []string) map[string]string {
 	out := make(map[string]string, len(env))
 	for _, kv := range env {

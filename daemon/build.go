@@ -30,6 +30,7 @@ type daemon struct {
 	server   *server.Server
 	cancel   []func() // subscriptions of ours
 	leaves   *socket  // what close takes away; nil for a restart and a failure
+	state    *state
 
 	requests     chan end      // of clients: stop, restart
 	reloadNow    chan struct{} // SIGHUP came
@@ -40,7 +41,7 @@ type daemon struct {
 
 // build opens the state, brings it up to date with what happened meanwhile,
 // and wires everything but the socket.
-func build(o Options, live *config.Live, log *logger) (d *daemon, err error) {
+func build(o Options, live *config.Live, log *logger, locked *lock) (d *daemon, err error) {
 	d = &daemon{
 		options: o, started: time.Now(), live: live, log: log,
 		requests: make(chan end, 1), reloadNow: make(chan struct{}, 1), pruneNow: make(chan struct{}, 1),
@@ -51,7 +52,7 @@ func build(o Options, live *config.Live, log *logger) (d *daemon, err error) {
 			err = errors.Join(err, d.close(context.Background(), false))
 		}
 	}()
-	if err := d.openRegistry(); err != nil {
+	if err := d.openRegistry(locked); err != nil {
 		return d, err
 	}
 	if err := d.openProducers(); err != nil {
@@ -69,7 +70,7 @@ func build(o Options, live *config.Live, log *logger) (d *daemon, err error) {
 	return d, nil
 }
 
-func (d *daemon) openRegistry() error {
+func (d *daemon) openRegistry(locked *lock) error {
 	kept, err := store.Open(d.options.Paths.Database())
 	if err != nil {
 		return err
@@ -90,6 +91,7 @@ func (d *daemon) openRegistry() error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("open the records of tasks: %w", err), kept.Close())
 	}
+	d.state = &state{paths: d.options.Paths, registry: d.registry, warn: d.log.Warn, locked: locked, kept: kept}
 	return nil
 }
 

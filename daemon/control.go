@@ -45,7 +45,9 @@ func (d *daemon) Status(context.Context) (rpc.DaemonStatus, error) {
 		status.Warnings = append(status.Warnings, "the daemon was started where "+d.options.Paths.Warning)
 	}
 	status.Warnings = append(status.Warnings, d.process.Warnings()...)
-	if err := d.registry.Trouble(); err != nil {
+	if _, err := d.state.mend(); err != nil {
+		status.Warnings = append(status.Warnings, err.Error())
+	} else if err := d.registry.Trouble(); err != nil {
 		status.Warnings = append(status.Warnings, "changes cannot be recorded now and are tried again: "+err.Error())
 	}
 	return status, nil
@@ -89,6 +91,9 @@ func (d *daemon) CheckRestart(ctx context.Context, executable string) error {
 	if !filepath.IsAbs(executable) {
 		return rpc.Errorf(rpc.CodeInvalidParams, "executable %q: give an absolute path", executable)
 	}
+	if _, err := d.state.mend(); err != nil {
+		return fmt.Errorf("not restarted: %w", err)
+	}
 	err := tryOut(ctx, executable)
 	if err != nil && !errors.Is(err, rpc.ErrShuttingDown) {
 		d.log.Error("a restart was refused", "executable", executable, "error", err)
@@ -111,7 +116,14 @@ func tryOut(ctx context.Context, executable string) error {
 	reason, refused := strings.CutPrefix(string(out), CheckFailed)
 	switch reason = strings.TrimSpace(reason); {
 	case !refused || !errors.As(err, &exit):
-		return fmt.Errorf("%s is no sidetask that could be the daemon here (%q, %v): the daemon goes on as it is", executable, firstLine(out), err)
+		said := "said nothing"
+		if line := firstLine(out); line != "" {
+			said = fmt.Sprintf("said %q", line)
+		}
+		if err != nil {
+			said += fmt.Sprintf(" and failed (%v)", err)
+		}
+		return fmt.Errorf("%s is no sidetask that could be the daemon here: asked by `daemon --check`, it %s; the daemon goes on as it is", executable, said)
 	case exit.ExitCode() == rpc.ExitConfig:
 		return rpc.Errorf(rpc.CodeConfiguration, "not restarted, the daemon goes on as it is: %s", reason)
 	}

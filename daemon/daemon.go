@@ -57,7 +57,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	defer log.close()
 
-	d, err := build(o, live, log)
+	d, err := build(o, live, log, locked)
 	if err != nil {
 		return err
 	}

@@ -74,9 +74,19 @@ func TestRestartInPlace(t *testing.T) {
 func TestRestartRefusesWhatDoesNotRun(t *testing.T) {
 	w := newWorld(t)
 	c := w.dial()
-	err := c.Call(w.ctx, rpc.MethodDaemonRestart, rpc.DaemonRestart{Executable: "/bin/false"}, nil)
-	if err == nil || !strings.Contains(err.Error(), "the daemon goes on as it is") {
-		t.Fatalf("restart as /bin/false: %v", err)
+	for program, said := range map[string]string{
+		"true":  "said nothing",
+		"false": "said nothing and failed (exit status 1)",
+		"echo":  `said "daemon --check"`,
+	} {
+		path, err := exec.LookPath(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := path + " is no sidetask that could be the daemon here: asked by `daemon --check`, it " + said + "; the daemon goes on as it is"
+		if err := c.Call(w.ctx, rpc.MethodDaemonRestart, rpc.DaemonRestart{Executable: path}, nil); err == nil || err.Error() != want {
+			t.Errorf("restart as %s: %v, want %s", path, err, want)
+		}
 	}
 	w.start(c, "true")
 }

@@ -66,6 +66,28 @@ func takeLock(path, socket string) (*lock, error) {
 	return l, nil
 }
 
+// gone says whether what stands at path is not the locked file any more: another
+// daemon would find nothing locked.
+func (l *lock) gone(path string) bool {
+	ours, err := l.file.Stat()
+	if err != nil {
+		return true
+	}
+	there, err := os.Lstat(path)
+	return err != nil || !os.SameFile(ours, there)
+}
+
+// renew takes the lock of the file that stands at path now, made anew if need be.
+func (l *lock) renew(path, socket string) error {
+	another, err := takeLock(path, socket)
+	if err != nil {
+		return err
+	}
+	l.release()
+	l.file = another.file
+	return nil
+}
+
 // inheritedLock is the descriptor that this program's former self left open,
 // if it is the lock file that stands at path.
 func inheritedLock(path string) (*os.File, error) {

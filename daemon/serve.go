@@ -40,6 +40,7 @@ func (d *daemon) serve(ctx context.Context, socket *socket) (next *successor, er
 			group.Go(func() { _ = d.server.Serve(another) }) // ends when the server is closed
 		})
 	})
+	group.Go(func() { d.guardState(running) })
 	group.Go(func() { d.maintain(running) })
 	group.Go(func() { d.watchdog(running, socket) })
 	d.announce()
@@ -47,6 +48,9 @@ func (d *daemon) serve(ctx context.Context, socket *socket) (next *successor, er
 	end := d.await(ctx, signals, accepted)
 	unguard()
 	<-unguarded
+	if _, err := d.state.mend(); err != nil {
+		d.log.Error("tasks are lost", "error", err)
+	}
 	if end.next != "" {
 		file, err := socket.listener().File() // before the server closes its own
 		if err != nil {

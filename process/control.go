@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
+	"os"
 	"time"
 
+	"sidetask/paths"
 	"sidetask/process/wire"
 	"sidetask/registry"
 )
@@ -52,6 +55,45 @@ func asked(ctx context.Context, err error) error {
 	return fmt.Errorf("ask the keeper: %w", err)
 }
 
+// demand is ask for what no signal can say. A keeper whose socket a cleaner of
+// temporary files took away makes another first.
+func (p *Producer) demand(ctx context.Context, row registry.Row, r wire.Request) (wire.Answer, error) {
+	a, err := p.ask(ctx, row, r)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return a, err
+	}
+	if err := p.listenAgain(ctx, row); err != nil {
+		return a, err
+	}
+	return p.ask(ctx, row, r)
+}
+
+// listenAgain returns once a keeper's socket is there again.
+func (p *Producer) listenAgain(ctx context.Context, row registry.Row) error {
+	if err := paths.Private(p.paths.Control()); err != nil {
+		return err
+	}
+	watch := p.watcher.Watch(p.paths.Control())
+	defer watch.Close()
+	if err := p.signalKeeper(row, hangUp); err != nil {
+		return err
+	}
+	bounded, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	for {
+		if _, err := os.Lstat(p.control(row)); err == nil {
+			return nil
+		}
+		if watch.Wait(bounded) == nil {
+			continue
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("the command cannot be given input any more: its keeper's socket %s was deleted, and it makes no other; it can be killed", p.control(row))
+	}
+}
+
 // Cancel asks the keeper to end the command's whole tree: TERM now, KILL after
 // the grace. It returns at once, and asking again changes nothing (T198). As long
 // as the grace is the one that the keeper knows, a signal says it all: it costs a
@@ -59,7 +101,7 @@ func asked(ctx context.Context, err error) error {
 func (p *Producer) Cancel(ctx context.Context, row registry.Row, _ *string) error {
 	p.checkSurvivors(row)
 	if k, ok := p.find(row); ok && k.graceMs == p.settings().StopGraceMs {
-		return p.signalKeeper(row)
+		return p.signalKeeper(row, terminate)
 	}
 	_, err := p.stopTree(ctx, row)
 	return err
@@ -85,15 +127,15 @@ func (p *Producer) stopTree(ctx context.Context, row registry.Row) (int, error) 
 	if err == nil {
 		return a.Processes, nil
 	}
-	if signalErr := p.signalKeeper(row); signalErr != nil {
+	if signalErr := p.signalKeeper(row, terminate); signalErr != nil {
 		return 0, errors.Join(err, signalErr)
 	}
 	return max(k.leftovers, 1), nil
 }
 
-// signalKeeper asks a keeper by SIGTERM to stop its command. One that has ended
-// has nothing left to stop.
-func (p *Producer) signalKeeper(row registry.Row) error {
+// signalKeeper asks a keeper by signal: to stop its command, or to listen again. One
+// that has ended has nothing left to do.
+func (p *Producer) signalKeeper(row registry.Row, ask func(pidfd int) error) error {
 	// With the lock: the descriptor is closed and may be another file's as soon as
 	// the task is not kept any more.
 	p.mu.Lock()
@@ -102,8 +144,8 @@ func (p *Producer) signalKeeper(row registry.Row) error {
 	if !ok || ended(k.pidfd) {
 		return nil
 	}
-	if err := terminate(k.pidfd); err != nil {
-		return fmt.Errorf("stop the command: %w", err)
+	if err := ask(k.pidfd); err != nil {
+		return fmt.Errorf("signal the keeper: %w", err)
 	}
 	return nil
 }
@@ -123,7 +165,7 @@ func (p *Producer) Write(ctx context.Context, row registry.Row, req registry.Wri
 		if err := wire.CheckSize(req.Cols, req.Rows); err != nil {
 			return 0, invalid("invalid resize: %v", err)
 		}
-		if _, err := p.ask(ctx, row, wire.Request{Op: wire.OpResize, Cols: req.Cols, Rows: req.Rows}); err != nil {
+		if _, err := p.demand(ctx, row, wire.Request{Op: wire.OpResize, Cols: req.Cols, Rows: req.Rows}); err != nil {
 			return 0, err
 		}
 	}
@@ -131,14 +173,14 @@ func (p *Producer) Write(ctx context.Context, row registry.Row, req registry.Wri
 	for data := req.Data; len(data) > 0; {
 		piece := data[:min(len(data), maxInput)]
 		data = data[len(piece):]
-		a, err := p.ask(ctx, row, wire.Request{Op: wire.OpWrite, Data: piece})
+		a, err := p.demand(ctx, row, wire.Request{Op: wire.OpWrite, Data: piece})
 		written += a.Written
 		if err != nil {
 			return written, err
 		}
 	}
 	if req.EOF {
-		if _, err := p.ask(ctx, row, wire.Request{Op: wire.OpEOF}); err != nil {
+		if _, err := p.demand(ctx, row, wire.Request{Op: wire.OpEOF}); err != nil {
 			return written, err
 		}
 	}

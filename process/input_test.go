@@ -301,6 +301,29 @@ func TestSocketSwept(t *testing.T) {
 	}
 }
 
+// TestSocketSweptAndInput: one that takes input takes it also then, across a restart
+// of the daemon: its keeper makes another socket when it is asked to.
+func TestSocketSweptAndInput(t *testing.T) {
+	w := newWorld(t)
+	task := w.start("read -r a; echo got $a; stty size; read -r b; stty size; echo got $b; exit 5", terminal)
+	for i, restart := range []bool{false, true} {
+		w.remove(w.paths.Runtime)
+		if restart {
+			w.restart()
+			w.remove(w.paths.Control())
+		}
+		if _, err := w.write(task, registry.WriteRequest{Cols: 70 + i, Rows: 20}); err != nil {
+			t.Fatal(err)
+		}
+		w.remove(w.p.control(task.Row))
+		if n, err := w.write(task, registry.WriteRequest{Data: []byte("x\n")}); n != 2 || err != nil {
+			t.Fatalf("wrote %d, %v", n, err)
+		}
+		w.until(task, "got x\r\n")
+	}
+	w.is(w.wait(task), registry.Completed, "exit code: 5")
+}
+
 // TestLoudLeftover: a task ends though what it left running goes on writing as
 // fast as it can, through a pipe or a terminal.
 func TestLoudLeftover(t *testing.T) {

@@ -180,6 +180,10 @@ func terminate(pidfd int) error {
 	return err
 }
 
+// hangUp asks a keeper by signal to see to it that its control socket is there. One of
+// an earlier version does nothing.
+func hangUp(pidfd int) error { return unix.PidfdSendSignal(pidfd, unix.SIGHUP, nil, 0) }
+
 // resume lets a keeper go on that somebody stopped.
 func resume(pidfd int) { _ = unix.PidfdSendSignal(pidfd, unix.SIGCONT, nil, 0) }
 

@@ -34,6 +34,8 @@ func killAndReap(int) {}
 
 func terminate(int) error { return errNeedsLinux }
 
+func hangUp(int) error { return errNeedsLinux }
+
 func resume(int) {}
 
 func kill(int) {}

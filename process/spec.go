@@ -76,15 +76,7 @@ func (s *Spec) check() error {
 			return invalid("invalid stderr: a terminal has one stream; leave out pty or stderr")
 		}
 	}
-	for name, value := range s.Env {
-		switch {
-		case name == "" || strings.ContainsAny(name, "=\x00"):
-			return invalid("invalid env: %q is no name of a variable", name)
-		case strings.ContainsRune(value, 0):
-			return invalid("invalid env: the value of %s holds a NUL byte", name)
-		}
-	}
-	return nil
+	return registry.CheckEnv(s.Env)
 }
 
 func (s *Spec) terminal() bool { return s.PTYCols != 0 || s.PTYRows != 0 }

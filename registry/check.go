@@ -3,7 +3,9 @@ package registry
 import (
 	"cmp"
 	"crypto/sha256"
+	"path/filepath"
 	"strings"
+	"unicode"
 )
 
 // Bounds of what clients give: what is kept of each must be bounded, and what is
@@ -42,7 +44,7 @@ func (reg *Registration) check() error {
 	}
 	return cmp.Or(
 		checkText("agent", &reg.Agent), checkText("session", &reg.Session),
-		checkText("title", &reg.Title), checkText("cwd", &reg.Cwd), checkEnv(reg.Env),
+		checkText("title", &reg.Title), checkCwd(&reg.Cwd), checkEnv(reg.Env),
 	)
 }
 
@@ -57,7 +59,7 @@ func (c *OwnerChange) check() error {
 	if c.Status != nil && *c.Status != Idle && *c.Status != Busy {
 		return Errorf(KindInvalid, `invalid status: expected "idle" or "busy"`)
 	}
-	return cmp.Or(checkText("title", c.Title), checkText("cwd", c.Cwd), checkText("note", c.Note), checkEnv(c.Env))
+	return cmp.Or(checkText("title", c.Title), checkCwd(c.Cwd), checkText("note", c.Note), checkEnv(c.Env))
 }
 
 func checkText(name string, text *string) error {
@@ -67,11 +69,39 @@ func checkText(name string, text *string) error {
 	return Errorf(KindInvalid, "invalid %s: %d bytes, at most %d", name, len(*text), maxText)
 }
 
+// checkCwd refuses a folder that depends on where the daemon happens to be.
+func checkCwd(dir *string) error {
+	switch {
+	case dir == nil || *dir == "":
+		return nil
+	case !filepath.IsAbs(*dir):
+		return Errorf(KindInvalid, "invalid cwd: %q is not an absolute path", *dir)
+	case strings.ContainsRune(*dir, 0):
+		return Errorf(KindInvalid, "invalid cwd: it holds a NUL byte")
+	}
+	return checkText("cwd", dir)
+}
+
+// CheckEnv says why no command could be started with variables (T192), whoever
+// gives them: then it is an error where they are given, and not each start a task
+// that fails.
+func CheckEnv(env map[string]string) error {
+	for name, value := range env {
+		switch {
+		case name == "" || strings.ContainsAny(name, "=\x00"):
+			return Errorf(KindInvalid, "invalid env: %q is no name of a variable", name)
+		case strings.ContainsRune(value, 0):
+			return Errorf(KindInvalid, "invalid env: the value of %s holds a NUL byte", name)
+		}
+	}
+	return nil
+}
+
 func checkEnv(env map[string]string) error {
 	if total := envBytes(env); total > maxEnv {
 		return Errorf(KindInvalid, "invalid env: %d bytes, at most %d; leave out what commands do not need", total, maxEnv)
 	}
-	return nil
+	return CheckEnv(env)
 }
 
 func checkLabel(label string) error {
@@ -84,11 +114,22 @@ func checkLabel(label string) error {
 	return nil
 }
 
-// cutDetail bounds what a producer says of an end: the end counts all the same.
-func cutDetail(detail *string) *string {
-	if detail == nil || len(*detail) <= maxDetail {
-		return detail
+// plainDetail bounds what a producer says of an end, and takes out what would
+// command a person's terminal or reorder its text: the end counts all the same.
+// Line breaks stay, for a model reads them (T120).
+func plainDetail(detail *string) *string {
+	if detail == nil {
+		return nil
 	}
-	short := strings.ToValidUTF8((*detail)[:maxDetail], "") + "…"
-	return &short
+	text := *detail
+	if len(text) > maxDetail {
+		text = strings.ToValidUTF8(text[:maxDetail], "") + "…"
+	}
+	text = strings.Map(func(r rune) rune {
+		if r != '\n' && unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control) {
+			return ' '
+		}
+		return r
+	}, text)
+	return &text
 }

@@ -12,7 +12,7 @@ import (
 func TestBounds(t *testing.T) {
 	w := newWorld(t)
 	h := w.owner("s")
-	text, env := strings.Repeat("x", maxText), map[string]string{"A": strings.Repeat("x", maxEnv-3)}
+	text, env := "/"+strings.Repeat("x", maxText-1), map[string]string{"A": strings.Repeat("x", maxEnv-3)}
 	long, large := text+"x", map[string]string{"AB": env["A"]}
 	before, _ := w.Owner(h)
 	register := func(r Registration) error { _, err := w.Register(r, w.host); return err }
@@ -53,6 +53,59 @@ func TestBounds(t *testing.T) {
 	} {
 		if err != nil {
 			t.Errorf("just within the bound: %v", err)
+		}
+	}
+}
+
+// TestOwnersCommandsCanBeStarted: what no command could be started with is refused
+// where a host gives it, and not told of as a task that failed, start by start
+// (BEHAVIOUR T192).
+func TestOwnersCommandsCanBeStarted(t *testing.T) {
+	w := newWorld(t)
+	h := w.owner("s")
+	before, _ := w.Owner(h)
+	for _, c := range []struct {
+		cwd  string
+		env  map[string]string
+		want string
+	}{
+		{"", map[string]string{"": "1"}, `invalid env: "" is no name of a variable`},
+		{"", map[string]string{"A=B": "1"}, `invalid env: "A=B" is no name of a variable`},
+		{"", map[string]string{"A\x00": "1"}, `invalid env: "A\x00" is no name of a variable`},
+		{"", map[string]string{"A": "1\x00"}, "invalid env: the value of A holds a NUL byte"},
+		{"rel/x", nil, `invalid cwd: "rel/x" is not an absolute path`},
+		{"/a\x00", nil, "invalid cwd: it holds a NUL byte"},
+	} {
+		_, err := w.Register(Registration{Token: tok("a"), Cwd: c.cwd, Env: c.env}, w.host)
+		for call, err := range map[string]error{"register": err, "update": w.Update(h, OwnerChange{Cwd: &c.cwd, Env: c.env})} {
+			if !errors.Is(err, ErrInvalid) || err.Error() != c.want {
+				t.Errorf("%s with %q, %q: %v, want %s", call, c.cwd, c.env, err, c.want)
+			}
+		}
+	}
+	if after, _ := w.Owner(h); len(w.Owners()) != 1 || after.Cwd != before.Cwd || after.Env != nil {
+		t.Errorf("a refused call changed the owner: %+v", after)
+	}
+	none, env := "", map[string]string{"A": "=", "é (x)": ""} // odd, and possible
+	if err := w.Update(h, OwnerChange{Cwd: &none, Env: env}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDetailIsPlain: a producer's detail is shown to people wherever the task is; it
+// commands no terminal. A line break is the model's to see (T120).
+func TestDetailIsPlain(t *testing.T) {
+	w := newWorld(t)
+	h := w.owner("s")
+	for detail, want := range map[string]string{
+		"a\x1b[2Jb\x07\tc\r\u0085\u2028\u202ed": "a [2Jb  c    d",
+		"multi\nline\n":                         "multi\nline\n",
+		"":                                      "",
+	} {
+		task := w.start(AsOwner(h))
+		w.Settle(task.Row, Outcome{Status: Failed, Detail: &detail})
+		if got, err := w.Get(AsOwner(h), task.ID); err != nil || got.Detail == nil || *got.Detail != want {
+			t.Errorf("%q: %q, %v, want %q", detail, *got.Detail, err, want)
 		}
 	}
 }

@@ -77,7 +77,7 @@ func (r *Registry) endedLocked(rec *record, o Outcome, seq int64) Record {
 		o = Outcome{Status: Failed, Detail: &detail, EndedAt: o.EndedAt}
 	}
 	next := rec.Record
-	next.Status, next.Detail = o.Status, cutDetail(o.Detail)
+	next.Status, next.Detail = o.Status, plainDetail(o.Detail)
 	next.ExitCode, next.Signal, next.TimedOut = o.ExitCode, o.Signal, o.TimedOut
 	// A clock that was set back must not end a task before its start (T104), and
 	// no step of it changes how long one took.

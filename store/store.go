@@ -22,6 +22,9 @@ type Store struct {
 	db   *sql.DB
 	conn *sql.Conn // the one connection, so that statements are prepared once
 	stmt statements
+
+	pin    *os.File       // the database, so that no other file gets its number
+	opened [2]os.FileInfo // what files were when it was opened
 }
 
 var _ registry.Store = (*Store)(nil)
@@ -55,6 +58,10 @@ func Open(path string) (*Store, error) {
 		_ = s.Close()
 		return nil, explain(path, err)
 	}
+	if err := s.note(); err != nil {
+		_ = s.Close()
+		return nil, err
+	}
 	return s, nil
 }
 
@@ -85,6 +92,14 @@ func (s *Store) begin() error {
 
 // Close flushes and closes.
 func (s *Store) Close() error {
+	err := s.release()
+	if s.pin != nil {
+		err = errors.Join(err, s.pin.Close()) // now: with a file's first descriptor all of SQLite's locks on it go
+	}
+	return err
+}
+
+func (s *Store) release() error {
 	err := s.stmt.close()
 	if s.conn != nil {
 		// The WAL goes into the file, which then is all there is.

@@ -45,6 +45,25 @@ func listen(path string) (*control, error) {
 	return &control{fd: fd}, nil
 }
 
+// renew makes the socket anew where a cleaner of temporary files took it away. It
+// appears when it is listened on already. The askers of before stay.
+func (c *control) renew(path string) {
+	if _, err := os.Lstat(path); !os.IsNotExist(err) {
+		return
+	}
+	fresh := path + ".new"
+	another, err := listen(fresh)
+	if err != nil {
+		return // whoever asked for it finds none
+	}
+	if err := os.Rename(fresh, path); err != nil {
+		another.close(fresh)
+		return
+	}
+	_ = unix.Close(c.fd)
+	c.fd = another.fd
+}
+
 func (c *control) close(path string) {
 	_ = os.Remove(path)
 	_ = unix.Close(c.fd)

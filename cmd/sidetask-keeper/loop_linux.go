@@ -164,7 +164,11 @@ func (k *keeper) wait() {
 		serve = append(serve, f)
 	}
 	add(k.signals.fd, unix.POLLIN, func(int16) {
-		if k.signals.clear() {
+		stop, swept := k.signals.clear()
+		if swept {
+			k.control.renew(k.job.Control)
+		}
+		if stop {
 			k.stop(wire.CauseStop, time.Duration(k.job.GraceMs)*time.Millisecond)
 		}
 	})

@@ -63,19 +63,21 @@ func isolate() {
 // handleSignals makes sure that no signal is ignored in the command: those that
 // a process handles get their default action at exec, those that were ignored in
 // the keeper's starter (nohup) would stay so. The keeper itself survives a hang-up
-// and a file size limit (the write fails then); it wakes for an ended child, and SIGTERM stops its command. Not simply all
-// signals: each costs a start many microseconds.
+// and a file size limit (the write fails then); it wakes for an ended child, SIGTERM
+// stops its command, and at SIGHUP it sees to it that its socket is there. Not simply
+// all signals: each costs a start many microseconds.
 func handleSignals() *signals {
-	s := &signals{child: make(chan os.Signal, 1), stop: make(chan os.Signal, 1)}
+	s := &signals{child: make(chan os.Signal, 1), stop: make(chan os.Signal, 1), hangup: make(chan os.Signal, 1)}
 	signal.Notify(s.child, syscall.SIGCHLD)
 	signal.Notify(s.stop, syscall.SIGTERM)
-	signal.Notify(make(chan os.Signal, 1), append(ignored(), syscall.SIGHUP, syscall.SIGXFSZ)...) // nobody listens
+	signal.Notify(s.hangup, syscall.SIGHUP)
+	signal.Notify(make(chan os.Signal, 1), append(ignored(), syscall.SIGXFSZ)...) // nobody listens
 	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
 		fd = -1
 	}
 	s.fd = fd
-	s.asked = make(chan struct{}, 1)
+	s.asked, s.swept = make(chan struct{}, 1), make(chan struct{}, 1)
 	go s.forward()
 	return s
 }
@@ -100,9 +102,10 @@ const sigIgn = 1
 
 // signals turns signals into something that poll waits for.
 type signals struct {
-	child, stop chan os.Signal
-	asked       chan struct{} // a stop was asked for by signal
-	fd          int           // eventfd, readable after a signal
+	child, stop, hangup chan os.Signal
+	asked               chan struct{} // a stop was asked for by signal
+	swept               chan struct{} // the socket may be gone
+	fd                  int           // eventfd, readable after a signal
 }
 
 // forward runs as long as the keeper.
@@ -111,21 +114,31 @@ func (s *signals) forward() {
 		select {
 		case <-s.child:
 		case <-s.stop:
-			select {
-			case s.asked <- struct{}{}:
-			default:
-			}
+			note(s.asked)
+		case <-s.hangup:
+			note(s.swept)
 		}
 		_, _ = unix.Write(s.fd, binary.NativeEndian.AppendUint64(nil, 1))
 	}
 }
 
-// clear makes the descriptor unreadable again and says whether a stop was asked for.
-func (s *signals) clear() (stop bool) {
+// clear makes the descriptor unreadable again and says what was asked for.
+func (s *signals) clear() (stop, swept bool) {
 	var buf [8]byte
 	_, _ = unix.Read(s.fd, buf[:])
+	return noted(s.asked), noted(s.swept)
+}
+
+func note(wish chan struct{}) {
 	select {
-	case <-s.asked:
+	case wish <- struct{}{}:
+	default:
+	}
+}
+
+func noted(wish chan struct{}) bool {
+	select {
+	case <-wish:
 		return true
 	default:
 		return false

@@ -111,6 +111,32 @@ func atTerminal(t *testing.T) (sidetask string, env []string, do func(args ...st
 	return sidetask, env, do
 }
 
+// What the daemon says of a task may hold the task's own bytes: a terminal is not
+// given its sequences, a pipe has the text as it is.
+func TestOutputOnTerminal(t *testing.T) {
+	sidetask, env, do := atTerminal(t)
+	config := filepath.Join(strings.TrimPrefix(env[1], "HOME="), folders["XDG_CONFIG_HOME"], "sidetask")
+	if err := os.MkdirAll(config, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(config, "config.toml"), []byte("[commands]\ncleanOutput = false\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	id := strings.TrimSpace(do("run", "-c", `printf 'a\033]0;title\007b\033[2Jc\n'`))
+	do("wait", id)
+	raw := do("output", id)
+	if want := "a\x1b]0;title\ab\x1b[2Jc\n[status: completed, exit code: 0]\n"; raw != want {
+		t.Errorf("to a pipe: %q, want %q", raw, want)
+	}
+	id = strings.TrimSpace(do("run", "-c", `printf 'a\033]0;title\007b\033[2Jc\n'`))
+	do("wait", id)
+	s, cmd := onTerminal(t, env, sidetask, "output", id)
+	s.await("abc\r\n[status: completed, exit code: 0]\r\n")
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
 // What is shown on a terminal only: that there is nothing to list, and the lines of
 // a task with a terminal of its own, each ended once.
 func TestOnTerminal(t *testing.T) {

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"sidetask/render"
 	"sidetask/rpc"
 )
 
@@ -26,7 +27,7 @@ func (p *program) taskIDs(want func(rpc.Task) bool) cobra.CompletionFunc {
 		var ids []cobra.Completion
 		for _, t := range tasks {
 			if want(t) {
-				ids = append(ids, cobra.CompletionWithDesc(t.ID, statusText(t)+", "+t.Label))
+				ids = append(ids, cobra.CompletionWithDesc(t.ID, render.OneLine(statusText(t)+", "+t.Label)))
 			}
 		}
 		return ids, nothing

@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sidetask/render"
 	"sidetask/rpc"
 )
 
@@ -103,10 +104,10 @@ func ended(t rpc.Task) error {
 	return nil
 }
 
-// statusText is a task's status with its detail.
+// statusText is a task's status with its detail, on one line.
 func statusText(t rpc.Task) string {
 	if t.Detail == nil {
 		return string(t.Status)
 	}
-	return string(t.Status) + ", " + *t.Detail
+	return string(t.Status) + ", " + render.OneLine(*t.Detail)
 }

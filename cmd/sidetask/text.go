@@ -42,8 +42,14 @@ func (p *program) print(format string, args ...any) error {
 	return err
 }
 
-// printText writes a text of the daemon, ended by exactly one newline.
+// printText writes a text of the daemon, ended by exactly one newline. It may hold
+// the words and the output of a task: a terminal is not given its sequences.
 func (p *program) printText(text string) error {
+	if _, isTerminal := terminal(p.stdout); isTerminal {
+		out := newCleaner(p.stdout)
+		_, err := io.WriteString(out, text)
+		return errors.Join(err, out.Close())
+	}
 	return p.print("%s\n", strings.TrimSuffix(text, "\n"))
 }
 

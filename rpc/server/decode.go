@@ -1,9 +1,12 @@
 package server
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"math"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"sidetask/rpc"
@@ -13,12 +16,16 @@ import (
 // "ID" for the field "id", and of both the last.
 type shape struct {
 	fields map[string]*shape // by their exact names; nil where the members are no fields of ours
+	whole  bool              // an integer, which encoding/json takes in one of its spellings only
 }
 
 // shapeOf reads the field names of a type once, for all calls.
 func shapeOf(t reflect.Type) *shape {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
+	}
+	if t.Kind() >= reflect.Int && t.Kind() <= reflect.Uint64 {
+		return &shape{whole: true}
 	}
 	if t.Kind() != reflect.Struct || reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
 		return nil
@@ -33,11 +40,29 @@ func shapeOf(t reflect.Type) *shape {
 	return s
 }
 
+// whole spells a whole number as encoding/json wants it: for JSON, and for those who
+// have no other type of number, 5.0 and 5e0 are 5. What is none stays as it is.
+func whole(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 || raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') || !bytes.ContainsAny(raw, ".eE") {
+		return raw
+	}
+	n, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil || n != math.Trunc(n) || math.Abs(n) > 1<<53 {
+		return raw
+	}
+	return strconv.AppendInt(nil, int64(n), 10)
+}
+
 // exact gives an object without the members that are a field's name in other
-// letters, and whether it had any; what is no object, or has none, as it is. An owner's name that is
+// letters, and its whole numbers as [whole] spells them, and whether that changed
+// anything; what is no object as it is. An owner's name that is
 // there and says nothing is refused: a host whose variable was empty must not
 // become the operator.
 func (s *shape) exact(raw json.RawMessage) (exact json.RawMessage, changed bool, err error) {
+	if s != nil && s.whole {
+		spelled := whole(raw)
+		return spelled, !bytes.Equal(spelled, raw), nil
+	}
 	var members map[string]json.RawMessage
 	if s == nil || json.Unmarshal(raw, &members) != nil || members == nil {
 		return raw, false, nil // decoding says what is wrong with it

@@ -71,3 +71,28 @@ func TestEmptyIsNotTheOperator(t *testing.T) {
 		t.Errorf("something was done all the same: %+v", tasks)
 	}
 }
+
+// TestWholeNumbers: a language without integers writes 5.0; what is no whole number
+// is refused everywhere.
+func TestWholeNumbers(t *testing.T) {
+	g := newRig(t, "")
+	c := g.dial()
+	id := c.registered(args{"kind": "k", "label": "l", "stream": true}).Task.ID
+	c.call("task/append", args{"id": id, "text": "0123456789"}, nil)
+	raw := func(number string) json.RawMessage { return json.RawMessage(number) }
+	for _, number := range []string{"5", "5.0", "5e0", "0.5e1", "50E-1"} {
+		var list rpc.TaskListResult
+		c.call("task/list", args{"limit": raw(number)}, &list)
+		var tail rpc.TaskTailResult
+		c.call("task/tail", args{"id": id, "offset": raw(number), "maxBytes": raw(number)}, &tail)
+		if len(list.Tasks) != 1 || tail.Data != "56789" {
+			t.Errorf("%s: %+v, %q", number, list, tail.Data)
+		}
+		c.call("tools/call", args{"name": "task_list", "maxWaitMs": raw(number)}, nil)
+		c.call("task/subscribe", args{"since": raw("-0.0")}, nil)
+	}
+	for _, number := range []string{"5.5", "1e300", "-1e300"} {
+		c.refused(rpc.CodeInvalidParams, `invalid params: "limit" cannot be a number `+number, "task/list", args{"limit": raw(number)})
+		c.refused(rpc.CodeInvalidParams, `invalid params: "offset" must be a whole number or "end"`, "task/tail", args{"id": id, "offset": raw(number)})
+	}
+}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"sidetask/registry"
+	"sidetask/render"
 	"sidetask/rpc"
 )
 
@@ -24,7 +25,8 @@ func initialize(c *call, p rpc.Initialize) (any, error) {
 	if p.Token != "" {
 		conn.token = p.Token
 	}
-	conn.client = rpc.Peer{Name: cut(p.Client.Name, 100), Version: cut(p.Client.Version, 100)}
+	// One line here, so that nobody who shows it has to think of it.
+	conn.client = rpc.Peer{Name: render.OneLine(cut(p.Client.Name, 100)), Version: render.OneLine(cut(p.Client.Version, 100))}
 	conn.delivered = p.Capabilities.Delivered
 	return rpc.Initialized{
 		ProtocolVersion: rpc.Version,

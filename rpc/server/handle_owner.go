@@ -2,6 +2,7 @@ package server
 
 import (
 	"sidetask/registry"
+	"sidetask/render"
 	"sidetask/rpc"
 	"sidetask/scope"
 )
@@ -78,6 +79,9 @@ func ownerUpdate(c *call, p rpc.OwnerUpdate) (any, error) {
 	handle, err := c.owner(p.As)
 	if err != nil {
 		return nil, err
+	}
+	if p.Note != nil { // one line, as the client's name
+		*p.Note = render.OneLine(*p.Note)
 	}
 	change := registry.OwnerChange{Title: p.Title, Cwd: p.Cwd, Env: p.Env, Note: p.Note}
 	if status := registry.OwnerStatus(p.Status); status != "" {

@@ -49,7 +49,7 @@ func policyAttach(c *call, p rpc.PolicyAttach) (any, error) {
 		ms = defaultPolicyTimeout
 	}
 	if ms < 1 || ms > maxPolicyTimeout {
-		return nil, rpc.Errorf(rpc.CodeInvalidParams, `invalid params: "timeoutMs" must be 1 to %d`, maxPolicyTimeout)
+		return nil, rpc.Errorf(rpc.CodeInvalidParams, `invalid params: "timeoutMs" must be at most %d, and not negative`, maxPolicyTimeout)
 	}
 	attachment.Timeout = time.Duration(ms) * time.Millisecond
 	if err := c.conn.hold(); err != nil {

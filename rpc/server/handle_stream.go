@@ -61,7 +61,7 @@ func taskTail(c *call, p rpc.TaskTail) (any, error) {
 	}
 	switch {
 	case p.MaxBytes < 0 || p.MaxBytes > rpc.MaxTailBytes:
-		return nil, rpc.Errorf(rpc.CodeInvalidParams, `invalid params: "maxBytes" must be 1 to %d`, rpc.MaxTailBytes)
+		return nil, rpc.Errorf(rpc.CodeInvalidParams, `invalid params: "maxBytes" must be at most %d, and not negative`, rpc.MaxTailBytes)
 	case p.MaxBytes == 0:
 		req.MaxBytes = defaultTailBytes
 	}
@@ -93,7 +93,7 @@ func tailOffset(raw json.RawMessage) (offset int64, fromEnd bool, err error) {
 	if string(raw) == `"end"` {
 		return 0, true, nil
 	}
-	n, err := strconv.ParseInt(string(raw), 10, 64)
+	n, err := strconv.ParseInt(string(whole(raw)), 10, 64)
 	if err != nil || n == math.MinInt64 {
 		return 0, false, rpc.Errorf(rpc.CodeInvalidParams, `invalid params: "offset" must be a whole number or "end"`)
 	}

@@ -156,7 +156,7 @@ func taskList(c *call, p rpc.TaskList) (any, error) {
 		return nil, err
 	}
 	if p.Limit < 0 || p.Limit > rpc.MaxListLimit {
-		return nil, rpc.Errorf(rpc.CodeInvalidParams, `invalid params: "limit" must be 1 to %d`, rpc.MaxListLimit)
+		return nil, rpc.Errorf(rpc.CodeInvalidParams, `invalid params: "limit" must be at most %d, and not negative`, rpc.MaxListLimit)
 	}
 	if _, owner := by.Owner(); owner {
 		result, err := c.callTool(by, tools.List, struct{}{}, nil)

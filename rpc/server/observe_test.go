@@ -297,6 +297,19 @@ func TestRefusedChangesNothing(t *testing.T) {
 	live.call("tools/list", args{}, nil)
 }
 
+// TestClientsAreOneLine: what clients say of themselves is shown to a person, whose
+// terminal they do not command.
+func TestClientsAreOneLine(t *testing.T) {
+	g := newRig(t, "")
+	host := g.host(tokenA, "a")
+	host.call("initialize", args{"client": args{"name": "me\nclient  you", "version": "\x1b[2J7"}}, nil)
+	host.call("owner/update", args{"token": tokenA, "note": "a\x1b]0;b\x07\n"}, nil)
+	want := rpc.Client{Name: "me client  you", Version: " [2J7", PID: os.Getpid(), Notes: "a ]0;b  "}
+	if got := g.server.Clients(); len(got) != 1 || got[0] != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
 // TestConfig: resolved settings with their origin; a reload that is refused is
 // a result with its reasons; subscribers hear.
 func TestConfig(t *testing.T) {

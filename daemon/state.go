@@ -1,0 +1,111 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"sidetask/paths"
+	"sidetask/registry"
+	"sidetask/store"
+)
+
+// stateEvery is how often the files of the state folder are looked at where they
+// cannot be watched.
+const stateEvery = time.Minute
+
+// settleState is when they are looked at again after they were made anew: the deletion
+// of a whole folder may take some of the new ones along.
+const settleState = time.Second
+
+// state is what the daemon itself holds open in the state folder: the lock and the
+// database. Somebody may delete that folder under it (a person who wants to begin
+// anew, a test's clean-up). Both files go on to work then, and are nowhere: the next
+// daemon would know no task, and could be a second one. Since all that is kept
+// is in memory, too, both are made anew.
+type state struct {
+	paths    paths.Paths
+	registry *registry.Registry
+	warn     func(msg string, args ...any)
+
+	mu     sync.Mutex // guards all below
+	locked *lock
+	kept   *store.Store
+}
+
+// mend makes anew what is gone, and says whether anything was. The error says what
+// is lost with this daemon as long as that cannot be done, and why.
+func (s *state) mend() (mended bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	unlocked, lost := s.locked.gone(s.paths.Lock()), s.kept.Gone()
+	if !unlocked && !lost {
+		return false, nil
+	}
+	if err := s.remake(unlocked, lost); err != nil {
+		return false, fmt.Errorf("the state folder %s was deleted and cannot be made anew, so this daemon's tasks would be lost with it; end no daemon before that is mended: %w", s.paths.State, err)
+	}
+	s.warn("the state folder was deleted, or something of it: it is made anew", "folder", s.paths.State)
+	return true, nil
+}
+
+// remake makes the lock first: whoever has it may touch the rest.
+func (s *state) remake(unlocked, lost bool) error {
+	if err := paths.Private(s.paths.State); err != nil {
+		return err
+	}
+	if unlocked {
+		if err := s.locked.renew(s.paths.Lock(), s.paths.Socket); err != nil {
+			return err
+		}
+	}
+	if !lost {
+		return nil
+	}
+	return s.registry.Rewrite(func(all registry.Change) (registry.Store, error) {
+		made, err := s.kept.Remake(all)
+		if err != nil {
+			return nil, err
+		}
+		s.kept = made
+		return made, nil
+	})
+}
+
+// guardState mends as soon as it is told that a file was deleted. It ends with ctx.
+func (d *daemon) guardState(ctx context.Context) {
+	var told <-chan fsnotify.Event
+	watcher, err := fsnotify.NewWatcher()
+	if err == nil {
+		defer func() { _ = watcher.Close() }()
+		told = watcher.Events
+	}
+	look := time.NewTicker(stateEvery)
+	defer look.Stop()
+	complaint := ""
+	for {
+		if watcher != nil { // again: the files may be new ones. Neither is written to often
+			_ = watcher.Add(d.options.Paths.Lock())
+			_ = watcher.Add(d.options.Paths.Database())
+		}
+		var again <-chan time.Time
+		mended, err := d.state.mend()
+		if mended { // whoever deletes may be at it still
+			again = time.After(settleState)
+		}
+		if err != nil && err.Error() != complaint {
+			d.log.Error("trying again", "error", err)
+		}
+		complaint = fmt.Sprint(err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-told:
+		case <-look.C:
+		case <-again:
+		}
+	}
+}

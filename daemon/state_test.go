@@ -1,0 +1,129 @@
+package daemon_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/fsnotify/fsnotify"
+
+	"sidetask/rpc"
+	"sidetask/rpc/client"
+)
+
+// removeState deletes the whole state folder.
+func (w *world) removeState() {
+	w.t.Helper()
+	// The daemon may be faster than the removal of the whole folder.
+	if err := os.RemoveAll(w.paths.State); err != nil && !errors.Is(err, syscall.ENOTEMPTY) {
+		w.t.Fatal(err)
+	}
+}
+
+// awaitFile returns once there is a file in a folder that is watched.
+func (w *world) awaitFile(path string) {
+	w.t.Helper()
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer func() { _ = watcher.Close() }()
+	for {
+		for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) { // the nearest that is there
+			if watcher.Add(dir) == nil {
+				break
+			}
+		}
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+		select {
+		case <-watcher.Events:
+		case <-w.ctx.Done():
+			w.t.Fatalf("%s does not come%s", path, w.log())
+		}
+	}
+}
+
+// Somebody deletes the state folder under a living daemon, which has an owner, a
+// task that has ended and two that run, one of them of before. Nothing of it is lost,
+// neither to a crash nor to a restart, and no second daemon can come.
+func TestStateFolderComesBack(t *testing.T) {
+	for how, end := range map[string]func(w *world, c *client.Client){
+		"a crash": func(w *world, _ *client.Client) { w.kill() },
+		"a restart": func(w *world, c *client.Client) {
+			w.call(c, rpc.MethodDaemonRestart, rpc.DaemonRestart{}, nil)
+			<-c.Done()
+		},
+		"a stop": func(w *world, c *client.Client) {
+			keep, awaitEnd := true, w.watch(w.pid())
+			w.call(c, rpc.MethodDaemonStop, rpc.DaemonStop{KeepTasks: &keep}, nil)
+			awaitEnd()
+		},
+	} {
+		t.Run(how, func(t *testing.T) {
+			w := newWorld(t)
+			c := w.dial()
+			w.call(c, rpc.MethodOwnerRegister, rpc.OwnerRegister{Token: strings.Repeat("a", 32), Agent: "a", Session: "s"}, nil)
+			w.wait(c, w.start(c, "exit 3").ID)
+			before := w.start(c, "exec sleep 1000")
+			w.removeState()
+			w.awaitFile(w.paths.Database())
+			w.call(c, rpc.MethodDaemonStatus, nil, nil) // it looks again: the removal may have taken new files along
+			after := w.start(c, "exec sleep 1000")
+			second := w.command("daemon")
+			second.Env = append(os.Environ(), "SIDETASK_SOCKET="+filepath.Join(w.dir, "other"))
+			if out, err := second.CombinedOutput(); err == nil || !strings.Contains(string(out), "already serves this state folder") {
+				t.Errorf("a second daemon: %v\n%s", err, out)
+			}
+			end(w, c)
+			c = w.dial()
+			var list rpc.TaskListResult
+			w.call(c, rpc.MethodTaskList, rpc.TaskList{All: true}, &list)
+			if len(list.Tasks) != 3 || list.Tasks[0].Detail == nil || *list.Tasks[0].Detail != "exit code: 3" {
+				t.Errorf("tasks %+v%s", list.Tasks, w.log())
+			}
+			for _, task := range []rpc.Task{before, after} {
+				w.call(c, rpc.MethodTaskKill, rpc.TaskKill{TaskRef: rpc.TaskRef{ID: task.ID}}, nil)
+				if got := detailOf(w.wait(c, task.ID)); got != "killed, killed by the user" {
+					t.Errorf("%s ended as %s%s", task.ID, got, w.log())
+				}
+			}
+			var owners rpc.OwnerListResult
+			w.call(c, rpc.MethodOwnerList, nil, &owners)
+			if len(owners.Owners) != 1 || owners.Owners[0].Session != "s" {
+				t.Errorf("owners %+v", owners.Owners)
+			}
+		})
+	}
+}
+
+// As long as it cannot be made anew the daemon says so, and is not replaced.
+func TestStateFolderCannotComeBack(t *testing.T) {
+	w := newWorld(t)
+	c := w.dial()
+	if err := os.Rename(w.paths.State, w.paths.State+".away"); err != nil {
+		t.Fatal(err)
+	}
+	w.touch(w.paths.State)
+	var status rpc.DaemonStatus
+	w.call(c, rpc.MethodDaemonStatus, nil, &status)
+	want := "the state folder " + w.paths.State + " was deleted and cannot be made anew"
+	if len(status.Warnings) != 1 || !strings.HasPrefix(status.Warnings[0], want) || !strings.Contains(status.Warnings[0], "is in the way") {
+		t.Errorf("warnings %q", status.Warnings)
+	}
+	if err := c.Call(w.ctx, rpc.MethodDaemonRestart, rpc.DaemonRestart{}, nil); err == nil || !strings.HasPrefix(err.Error(), "not restarted: "+want) {
+		t.Errorf("a restart: %v", err)
+	}
+	if err := os.Remove(w.paths.State); err != nil {
+		t.Fatal(err)
+	}
+	w.call(c, rpc.MethodDaemonStatus, nil, &status)
+	if len(status.Warnings) != 0 {
+		t.Errorf("mended: warnings %q", status.Warnings)
+	}
+	w.wait(c, w.start(c, "true").ID)
+}
