@@ -85,7 +85,7 @@ func (d *doctor) examine(ctx context.Context) {
 	where, ok := d.folders()
 	if ok {
 		d.disk(where.State, settings)
-		d.daemon(ctx)
+		d.daemon(ctx, where)
 	}
 	d.service(ctx)
 	d.limits(settings)

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -168,16 +167,15 @@ func statError(path string) error {
 }
 
 // daemon asks the one that runs.
-func (d *doctor) daemon(ctx context.Context) {
+func (d *doctor) daemon(ctx context.Context, where paths.Paths) {
 	status, err := d.p.look(ctx)
 	if err != nil {
 		d.wrong("daemon", "`sidetask daemon restart`, or see its log", "%v", err)
 		return
 	}
 	if status == nil {
-		if pid := lockHolder(); pid != 0 {
-			d.wrong("daemon", fmt.Sprintf("`kill %d`; tasks go on, and the next command starts a daemon that has them", pid),
-				"pid %d has the lock of the state folder and does not answer on the socket", pid)
+		if holder, held := client.FindHolder(where.Lock()); held {
+			d.wrong("daemon", holder.Advice(where.Socket), "another daemon (pid %d) has the state folder; nobody answers on %s", holder.PID, where.Socket)
 			return
 		}
 		d.ok("daemon", "none runs; the next command starts it")

@@ -80,14 +80,14 @@ func (a *Autostart) run(ctx context.Context, socket string) (net.Conn, error) {
 		case report.Status != rpc.ExitBusy:
 			return nil, &StartError{Message: report.Error, Next: report.Hint, Status: report.Status}
 		case report.Socket != "" && report.Socket != socket:
-			return nil, &StartError{Message: report.Error, Next: "set SIDETASK_SOCKET=" + report.Socket, Status: rpc.ExitUnavailable}
+			return nil, &StartError{Message: report.Error, Next: report.advice(socket), Status: rpc.ExitUnavailable}
 		}
 		conn, err := awaitHolder(ctx, socket)
 		if err == nil || !errors.Is(err, context.DeadlineExceeded) {
 			return conn, err
 		}
 		if ctx.Err() != nil || try == holderTries {
-			return nil, &StartError{Message: report.Error, Next: report.unheard(), Status: rpc.ExitUnavailable}
+			return nil, &StartError{Message: report.Error, Next: report.advice(socket), Status: rpc.ExitUnavailable}
 		}
 	}
 }

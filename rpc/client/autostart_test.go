@@ -183,7 +183,7 @@ func TestAutostartUnheard(t *testing.T) {
 	}
 	_, err = client.Dial(t.Context(), client.Options{Socket: filepath.Join(dir, "s"), Autostart: a})
 	var start *client.StartError
-	if !errors.As(err, &start) || start.Error() != "another daemon has the lock" || !strings.Contains(start.Hint(), "`kill 4711`") {
+	if !errors.As(err, &start) || start.Error() != "another daemon has the lock" || !strings.Contains(start.Hint(), "`kill -9 4711`") {
 		t.Errorf("Dial = %v, want to hear who is in the way", err)
 	}
 }
