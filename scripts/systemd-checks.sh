@@ -6,7 +6,7 @@ service=sidetask.service socket=sidetask.socket
 # All of them, in this order: each leaves a service that runs. CHECKS="check_install check_stop" runs a few.
 checks() {
   local check
-  for check in ${CHECKS:-check_package check_install check_activation check_tasks check_reload check_restart check_editor check_failure check_binary check_stop check_drain check_configuration check_repair check_uninstall}; do
+  for check in ${CHECKS:-check_package check_install check_activation check_tasks check_reload check_restart check_editor check_failure check_binary check_stop check_rival check_drain check_configuration check_repair check_uninstall}; do
     $check
   done
 }
@@ -229,6 +229,42 @@ check_stop() {
   user rm "$home/.config/sidetask/config.toml"
   ctl restart $service
 }
+
+# Where the units were stopped a client starts a daemon of its own. Started again they take its place, whichever is
+# started and whoever asks first, and its tasks go on.
+check_rival() {
+  local id out rival unit
+  id=$(only run -c 'while echo tick; do sleep 0.1; done')
+  for unit in $service $socket $socket $service $socket; do
+    ctl reset-failed $socket $service # the count of starts, which is limited
+    ctl stop $socket $service
+    rival=$(st status --json | jq .pid)
+    want "the units stopped: a client starts a daemon" '"supervisor": "autostart"' "$(st status --json)"
+    yes "... systemctl start $unit" ctl start $unit
+    # At once: while the daemon of before may still be about to end.
+    want "... a client at that moment is served" "^[0-9]" "$(st ls --json | jq '.tasks | length')"
+    yes "... the service has taken over" await serves
+    want "... by itself, of another process" "^active active\$" "$(prop $socket ActiveState) $(prop $service ActiveState)$([ "$(pid)" = "$rival" ] && echo same)"
+    goes_on "... the task goes on" "$id"
+  done
+  out=$(st doctor)
+  lacks "... doctor finds nothing wrong" '^error' "$out"
+  # One that hangs does not notice, and so cannot make way: what to do is said, and helps.
+  ctl reset-failed $socket $service
+  ctl stop $socket $service
+  rival=$(st status --json | jq .pid)
+  kill -STOP "$rival"
+  ctl start $service > /dev/null 2>&1
+  out=$(st ls)
+  want "a daemon of before that hangs: a client is told what to do" "end it with .kill -9 $rival.; its tasks go on" "$out"
+  want "... and so is the journal" "kill -9 $rival" "$(journalctl _UID=$uid _COMM=sidetask --no-pager -q -o cat | tail -5)"
+  want "... doctor says it, too" "kill -9 $rival" "$(st doctor)"
+  kill -KILL "$rival"
+  want "... done so, the service serves" '"supervisor": "systemd"' "$(st status --json)"
+  goes_on "... the task goes on" "$id"
+  st kill "$id" > /dev/null
+}
+serves() { [ "$(st status --json | jq -r .supervisor)" = systemd ]; }
 
 # Tasks have their grace at a stop, also one longer than the unit's time.
 check_drain() {

@@ -170,7 +170,7 @@ func statError(path string) error {
 func (d *doctor) daemon(ctx context.Context, where paths.Paths) {
 	status, err := d.p.look(ctx)
 	if err != nil {
-		d.wrong("daemon", "`sidetask daemon restart`, or see its log", "%v", err)
+		d.wrong("daemon", hint(err), "%v", err)
 		return
 	}
 	if status == nil {

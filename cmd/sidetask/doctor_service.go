@@ -97,7 +97,7 @@ func (d *doctor) unitStates(ctx context.Context) {
 		d.warn("service", "systemctl --user enable --now sidetask.socket", "%s is %s: the first command starts a daemon that is no service", systemd.SocketUnit, socket)
 	case d.manager.property(ctx, systemd.SocketUnit, "UnitFileState") != "enabled":
 		d.warn("service", "systemctl --user enable sidetask.socket", "%s is not enabled: it does not come back at the next login", systemd.SocketUnit)
-	default:
+	case service != "failed":
 		d.ok("service", "%s is active, %s %s", systemd.SocketUnit, systemd.ServiceUnit, service)
 	}
 	if d.status != nil && d.status.Supervisor != "systemd" {

@@ -62,13 +62,19 @@ func (p *program) report(ctx context.Context, err error) int {
 		return i.status()
 	}
 	p.say("%v", err)
-	var hinted interface{ Hint() string }
-	if errors.As(err, &hinted) && hinted.Hint() != "" {
-		p.say("%s", hinted.Hint())
-	} else if next := nextStep(err); next != "" {
+	if next := hint(err); next != "" {
 		p.say("%s", next)
 	}
 	return statusOf(err)
+}
+
+// hint is what to do about an error; may be empty.
+func hint(err error) string {
+	var hinted interface{ Hint() string }
+	if errors.As(err, &hinted) && hinted.Hint() != "" {
+		return hinted.Hint()
+	}
+	return nextStep(err)
 }
 
 // statusOf is the exit status of an error.

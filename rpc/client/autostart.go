@@ -77,6 +77,11 @@ func (a *Autostart) run(ctx context.Context, socket string) (net.Conn, error) {
 				continue // it has ended before we came: others had been served
 			}
 			return conn, err
+		case report.Status == rpc.ExitUnavailable: // the service manager may have begun to listen meanwhile: as good
+			if conn, err := connect(ctx, socket); err == nil {
+				return conn, nil
+			}
+			return nil, &StartError{Message: report.Error, Next: report.Hint, Status: report.Status}
 		case report.Status != rpc.ExitBusy:
 			return nil, &StartError{Message: report.Error, Next: report.Hint, Status: report.Status}
 		case report.Socket != "" && report.Socket != socket:
