@@ -67,7 +67,7 @@ func takeLock(path, socket string) (*lock, error) {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	l := &lock{file}
-	if err := l.name(socket); err != nil {
+	if err := l.name(socket, false); err != nil {
 		l.release()
 		return nil, err
 	}
@@ -147,9 +147,13 @@ func inheritedLock(path string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// name writes who holds the lock, for those who come second.
-func (l *lock) name(socket string) error {
+// name writes who holds the lock, for those who come second, and whether it serves:
+// then a client that gets no answer need not go on waiting (see rpc/client).
+func (l *lock) name(socket string, serving bool) error {
 	text := fmt.Sprintf("%d %s\n", os.Getpid(), socket)
+	if serving {
+		text += "serving\n"
+	}
 	// In this order the file always begins with a whole line, whoever reads it
 	// or dies in between.
 	if _, err := l.file.WriteAt([]byte(text), 0); err != nil {

@@ -81,6 +81,7 @@ func hint(err error) string {
 func statusOf(err error) int {
 	var f *failure
 	var start *client.StartError
+	var deaf *client.DeafError
 	var answer *rpc.Error
 	switch {
 	case errors.As(err, &f):
@@ -89,7 +90,7 @@ func statusOf(err error) int {
 		return statusConfig
 	case errors.As(err, &start) && start.Status == rpc.ExitConfig:
 		return statusConfig
-	case start != nil, errors.Is(err, client.ErrNoDaemon), errors.Is(err, client.ErrLost), errors.Is(err, rpc.ErrShuttingDown):
+	case start != nil, errors.As(err, &deaf), errors.Is(err, client.ErrNoDaemon), errors.Is(err, client.ErrLost), errors.Is(err, rpc.ErrShuttingDown):
 		return statusNoDaemon
 	}
 	return statusError

@@ -16,6 +16,7 @@ import (
 type Holder struct {
 	PID    int
 	Socket string // on which it listens
+	Serves bool   // it is neither about to start nor about to end
 }
 
 // FindHolder says who has that lock; false if nobody does.
@@ -31,10 +32,10 @@ func FindHolder(lock string) (Holder, bool) {
 		return Holder{}, false
 	}
 	text, _ := io.ReadAll(io.LimitReader(file, 4096)) // what cannot be read names nobody
-	line, _, _ := strings.Cut(string(text), "\n")
+	line, rest, _ := strings.Cut(string(text), "\n")
 	number, socket, _ := strings.Cut(line, " ")
 	pid, _ := strconv.Atoi(number)
-	return Holder{PID: pid, Socket: socket}, true
+	return Holder{PID: pid, Socket: socket, Serves: rest == "serving\n"}, true
 }
 
 // Advice is what to do about a daemon that has the lock and is not to be heard
