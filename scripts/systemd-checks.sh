@@ -304,6 +304,9 @@ check_configuration() {
   out=$(user sidetask run -- true 2>&1)
   want "a broken configuration at the start: the client says so (status 78)" '^78$' "$?"
   want "... with the place" 'config.toml:1:1' "$out"
+  out=$(st doctor)
+  want "... doctor says that none can start" 'error    daemon   none runs, and none can start until the configuration is mended' "$out"
+  lacks "... and advises nothing that cannot help" 'daemon restart' "$out"
   want "... and the service is not started over and over" '^[0-9]$|^10$' "$(prop $service NRestarts)"
   user rm "$home/.config/sidetask/config.toml"
   want "corrected, the next client starts it" '^active$' "$(st run --wait true; prop $service ActiveState)"

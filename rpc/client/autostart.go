@@ -50,8 +50,13 @@ type StartError struct {
 	Status  int    // its exit status: [rpc.ExitConfig] and its like
 }
 
-// Error is the daemon's own message.
-func (e *StartError) Error() string { return e.Message }
+// Error is the daemon's own message, after what it means where that does not say so.
+func (e *StartError) Error() string {
+	if e.Status == rpc.ExitConfig {
+		return "no daemon could be started: its configuration is refused\n" + e.Message
+	}
+	return e.Message
+}
 
 // Hint is the line that says what to do; may be empty.
 func (e *StartError) Hint() string { return e.Next }
