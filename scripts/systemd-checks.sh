@@ -50,6 +50,7 @@ check_install() {
   local out id
   # A daemon that a client started, with a task: the service takes both over.
   id=$(user "$home/src/bin/sidetask" run -c 'while echo tick; do sleep 0.1; done')
+  want "doctor advises the service where it can be had" 'then it is there from your login on' "$(user "$home/src/bin/sidetask" doctor)"
   want "without units a command starts the daemon" '"supervisor": "autostart"' "$(user "$home/src/bin/sidetask" status --json)"
   out=$(user "$home/src/bin/sidetask" install --systemd 2>&1)
   want "install --systemd" 'sidetask.socket is enabled; the daemon runs as a service' "$out"

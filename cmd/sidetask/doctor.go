@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -89,7 +90,8 @@ func (d *doctor) examine(ctx context.Context) {
 	}
 	d.service(ctx)
 	d.limits(settings)
-	d.watches()
+	d.policies(settings)
+	d.watches(filepath.Dir(where.Config))
 	d.shell(settings)
 	d.agents()
 }
