@@ -100,14 +100,14 @@ var badFiles = []struct {
 	{"a policy that is no array", "[policy]\nrun = [\"/bin/true\"]", []string{`1:2: policy (a table) must be an array of tables, [[policy]]`}},
 
 	// Unknown keys, tables and scopes (T105).
-	{"unknown key", "[mounts.\"/\"]\nwaitTimeotMs = 5", []string{`2:1: unknown key "waitTimeotMs" in [mounts."/"]: did you mean "waitTimeoutMs"? (known: enabled, waitTimeoutMs, maxWaitTimeoutMs, completionDelivery, maxConsecutiveWakes)`}},
-	{"another case is another key", "[limits]\nMaxConnections = 5", []string{`2:1: unknown key "MaxConnections" in [limits]: did you mean "maxConnections"? (known: maxConcurrentTasksPerOwner, maxMessageBytes, maxConnections)`}},
-	{"both cases", "[limits]\nmaxConnections = 5\nmaxconnections = 6", []string{`3:1: unknown key "maxconnections" in [limits]: did you mean "maxConnections"? (known: maxConcurrentTasksPerOwner, maxMessageBytes, maxConnections)`}},
-	{"key of another table", "[limits]\noutputLimitBytes = 5", []string{`2:1: unknown key "outputLimitBytes" in [limits]: it belongs in [commands] (known: maxConcurrentTasksPerOwner, maxMessageBytes, maxConnections)`}},
-	{"key without a table", "waitTimeoutMs = 5", []string{`1:1: unknown key "waitTimeoutMs" in the top level: it belongs in [mounts."/"] (known: mounts, limits, commands, owners, retention, daemon, acp, log, policy)`}},
+	{"unknown key", "[mounts.\"/\"]\nwaitTimeotMs = 5", []string{`2:1: unknown key "waitTimeotMs" in [mounts."/"]: did you mean "waitTimeoutMs"?`}},
+	{"another case is another key", "[limits]\nMaxConnections = 5", []string{`2:1: unknown key "MaxConnections" in [limits]: did you mean "maxConnections"?`}},
+	{"both cases", "[limits]\nmaxConnections = 5\nmaxconnections = 6", []string{`3:1: unknown key "maxconnections" in [limits]: did you mean "maxConnections"?`}},
+	{"key of another table", "[limits]\noutputLimitBytes = 5", []string{`2:1: unknown key "outputLimitBytes" in [limits]: it belongs in [commands]`}},
+	{"key without a table", "waitTimeoutMs = 5", []string{`1:1: unknown key "waitTimeoutMs" in the top level: it belongs in [mounts."/"]`}},
 	{"unknown table", "[Limits]\nmaxConnections = 5\n[comands]\n", []string{
-		`1:2: unknown table "Limits": did you mean "limits"? (known: mounts, limits, commands, owners, retention, daemon, acp, log, policy)`,
-		`3:2: unknown table "comands": did you mean "commands"? (known: mounts, limits, commands, owners, retention, daemon, acp, log, policy)`,
+		`1:2: unknown table "Limits": did you mean "limits"?`,
+		`3:2: unknown table "comands": did you mean "commands"?`,
 	}},
 	{"unknown table below a table", "[limits.more]\nx = 1", []string{`1:9: unknown key "more" in [limits]: the nearest is "maxConnections" (known: maxConcurrentTasksPerOwner, maxMessageBytes, maxConnections)`}},
 	{"table for a key", "[limits.maxConnections]\nx = 1", []string{`1:9: maxConnections (a table) must be a whole number of connections, 1 to 65536`}},

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// unknown is the message for a key or table that there is none of: the nearest
-// known one, or the table where the key belongs, and all that are allowed.
+// unknown is the message for a key or table that there is none of: the table where
+// it belongs, or the nearest known one; all that are allowed where that is too far to
+// have been meant.
 func unknown(what, name, where string, known []string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "unknown %s %s", what, quote(name))
@@ -16,15 +17,14 @@ func unknown(what, name, where string, known []string) string {
 	}
 	if home := homeOf(name, known); home != "" {
 		fmt.Fprintf(&b, ": it belongs in %s", home)
-	} else {
-		near, edits := nearest(name, known)
-		form := ": did you mean %q?"
-		if edits > max(2, len(name)/2) {
-			form = ": the nearest is %q"
-		}
-		fmt.Fprintf(&b, form, near)
+		return b.String()
 	}
-	fmt.Fprintf(&b, " (known: %s)", strings.Join(known, ", "))
+	near, edits := nearest(name, known)
+	if edits <= max(2, len(name)/2) {
+		fmt.Fprintf(&b, ": did you mean %q?", near)
+		return b.String()
+	}
+	fmt.Fprintf(&b, ": the nearest is %q (known: %s)", near, strings.Join(known, ", "))
 	return b.String()
 }
 

@@ -46,7 +46,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := makeFolders(&o); err != nil {
 		return err
 	}
-	locked, err := takeLock(o.Paths.Lock(), o.Paths.Socket)
+	locked, err := awaitLock(ctx, o)
 	if err != nil {
 		return err
 	}

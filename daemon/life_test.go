@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -260,5 +261,38 @@ func TestSocketComesBack(t *testing.T) {
 		if w.pid() != pid {
 			t.Errorf("%s was removed: another daemon answers", what)
 		}
+	}
+}
+
+// A daemon in whose place another listens cannot be reached any more. It makes
+// way, and its task goes on: so the service manager's socket takes over from a
+// daemon that a client had started.
+func TestSocketIsTakenOver(t *testing.T) {
+	w := newWorld(t)
+	c := w.dial()
+	pipe := filepath.Join(w.dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	task := w.start(c, "read line < "+pipe+"; exit 3")
+	awaitEnd := w.watch(w.pid())
+	other, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(w.dir, "other"), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.SetUnlinkOnClose(false)
+	if err := os.Rename(filepath.Join(w.dir, "other"), w.paths.Socket); err != nil {
+		t.Fatal(err)
+	}
+	awaitEnd()
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c = w.dial()
+	if err := os.WriteFile(pipe, []byte("\n"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if ended := detailOf(w.wait(c, task.ID)); ended != "completed, exit code: 3" {
+		t.Errorf("the task of before: %s%s", ended, w.log())
 	}
 }

@@ -14,6 +14,9 @@ import (
 	"sidetask/paths"
 )
 
+// errServed says that somebody listens on the socket already.
+var errServed = errors.New("a daemon already listens")
+
 // probeTimeout is how long a socket that stands there may take to answer.
 const probeTimeout = 2 * time.Second
 
@@ -81,7 +84,7 @@ func clearSocket(path string) error {
 	conn, err := net.DialTimeout("unix", path, probeTimeout)
 	if err == nil {
 		_ = conn.Close()
-		return fmt.Errorf("a daemon already listens on %s: use it, or stop it with `sidetask daemon stop`", path)
+		return fmt.Errorf("%w on %s: use it, or stop it with `sidetask daemon stop`", errServed, path)
 	}
 	if !errors.Is(err, syscall.ECONNREFUSED) {
 		return fmt.Errorf("cannot tell whether a daemon listens on %s: %w", path, err)

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,8 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"sidetask/systemd"
 )
 
 // lockVariable hands the locked descriptor to the program that replaces this
@@ -20,6 +24,7 @@ const lockVariable = "SIDETASK_LOCK_FD"
 type BusyError struct {
 	Socket string // on which the first one listens; empty if it does not say yet
 	PID    int
+	CutOff bool // nobody can reach it there: the service manager listens in its place
 }
 
 // Error says where the first daemon listens and what to do.
@@ -32,6 +37,9 @@ func (e *BusyError) Error() string {
 
 // Hint is what to do about it.
 func (e *BusyError) Hint() string {
+	if e.CutOff {
+		return fmt.Sprintf("it should have ended by itself: end it with `kill -9 %d`; its tasks go on", e.PID)
+	}
 	return "use that one, stop it with `sidetask daemon stop`, or set XDG_STATE_HOME to another folder"
 }
 
@@ -59,7 +67,7 @@ func takeLock(path, socket string) (*lock, error) {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	l := &lock{file}
-	if err := l.name(socket); err != nil {
+	if err := l.name(socket, false); err != nil {
 		l.release()
 		return nil, err
 	}
@@ -88,6 +96,35 @@ func (l *lock) renew(path, socket string) error {
 	return nil
 }
 
+// Bounds of the wait for a daemon that is about to end (see awaitLock): it has
+// settleTime and closeTime, and the manager kills a service that takes 30 s.
+const (
+	lockTime  = 10 * time.Second
+	lockEvery = 50 * time.Millisecond
+)
+
+// awaitLock takes the lock. A service whose manager has put its socket in the
+// place of that of a daemon which a client had started waits for that daemon, which
+// is about to notice, and to end (see guard).
+func awaitLock(ctx context.Context, o Options) (*lock, error) {
+	ctx, cancel := context.WithTimeout(ctx, lockTime)
+	defer cancel()
+	for {
+		locked, err := takeLock(o.Paths.Lock(), o.Paths.Socket)
+		var busy *BusyError
+		handed := len(o.Service.Listeners(systemd.ListenerName)) > 0
+		if !errors.As(err, &busy) || !handed || busy.Socket != "" && busy.Socket != o.Paths.Socket {
+			return locked, err
+		}
+		select { // flock(2) can wait, but not be told to stop waiting
+		case <-time.After(lockEvery):
+		case <-ctx.Done():
+			busy.CutOff = true
+			return nil, busy
+		}
+	}
+}
+
 // inheritedLock is the descriptor that this program's former self left open,
 // if it is the lock file that stands at path.
 func inheritedLock(path string) (*os.File, error) {
@@ -110,9 +147,13 @@ func inheritedLock(path string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// name writes who holds the lock, for those who come second.
-func (l *lock) name(socket string) error {
+// name writes who holds the lock, for those who come second, and whether it serves:
+// then a client that gets no answer need not go on waiting (see rpc/client).
+func (l *lock) name(socket string, serving bool) error {
 	text := fmt.Sprintf("%d %s\n", os.Getpid(), socket)
+	if serving {
+		text += "serving\n"
+	}
 	// In this order the file always begins with a whole line, whoever reads it
 	// or dies in between.
 	if _, err := l.file.WriteAt([]byte(text), 0); err != nil {

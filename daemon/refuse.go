@@ -3,6 +3,7 @@ package daemon
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"time"
 
@@ -59,7 +60,11 @@ func tell(conn net.Conn, cause error) {
 	if bad := (config.Errors{}); errors.As(cause, &bad) {
 		code = rpc.CodeConfiguration
 	}
+	text := fmt.Sprintf("the daemon does not start: %v", cause)
+	if busy := (&BusyError{}); errors.As(cause, &busy) {
+		text += "; " + busy.Hint()
+	}
 	_ = json.NewEncoder(conn).Encode(map[string]any{ // it may be gone
-		"jsonrpc": "2.0", "id": request.ID, "error": rpc.Errorf(code, "the daemon does not start: %v", cause),
+		"jsonrpc": "2.0", "id": request.ID, "error": rpc.Errorf(code, "%s", text),
 	})
 }

@@ -43,9 +43,11 @@ func (d *daemon) serve(ctx context.Context, socket *socket) (next *successor, er
 	group.Go(func() { d.guardState(running) })
 	group.Go(func() { d.maintain(running) })
 	group.Go(func() { d.watchdog(running, socket) })
+	d.sayServing(true)
 	d.announce()
 
 	end := d.await(ctx, signals, accepted)
+	d.sayServing(false)
 	unguard()
 	<-unguarded
 	if _, err := d.state.mend(); err != nil {
@@ -66,6 +68,13 @@ func (d *daemon) serve(ctx context.Context, socket *socket) (next *successor, er
 	stop()
 	group.Wait()
 	return next, errors.Join(end.err, err)
+}
+
+// sayServing says in the lock file whether clients may expect an answer.
+func (d *daemon) sayServing(serving bool) {
+	if err := d.state.say(serving); err != nil {
+		d.log.Warn("the lock file does not say how this daemon is", "error", err)
+	}
 }
 
 // end is how a life ends.

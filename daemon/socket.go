@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -17,6 +19,12 @@ import (
 // socketEvery is how often the socket's path is looked at where its folder
 // cannot be watched, or is not told of.
 const socketEvery = time.Minute
+
+// settleTime is how long the path is left to whoever took our socket away. A
+// service manager that starts its socket unlinks ours, binds, and then listens: a
+// new socket of ours in between makes that fail, or takes the place of one that is
+// about to be listened on.
+const settleTime = time.Second
 
 // socket is the daemon's listening socket, found under its path. A cleaner of
 // /tmp, or a logout that empties /run/user, takes the file away under a daemon
@@ -82,8 +90,10 @@ func (s *socket) remove() error {
 	return os.Remove(s.path)
 }
 
-// guard makes the socket anew when its file is gone, and has it served. It ends
-// with ctx.
+// guard makes the socket anew when its file is gone, and has it served. Where
+// another listens in its place, such as the service manager, nobody can reach
+// this daemon any more: it ends and leaves its tasks to the other. guard ends with
+// ctx.
 func (d *daemon) guard(ctx context.Context, s *socket, serve func(*net.UnixListener)) {
 	if s.managed {
 		return
@@ -102,6 +112,11 @@ func (d *daemon) guard(ctx context.Context, s *socket, serve func(*net.UnixListe
 			_ = watcher.Add(filepath.Dir(s.path)) // again: the folder may be a new one
 		}
 		if s.lost() {
+			select {
+			case <-time.After(settleTime):
+			case <-ctx.Done():
+				return
+			}
 			listener, err := makeSocket(s.paths)
 			switch {
 			case err == nil:
@@ -110,6 +125,9 @@ func (d *daemon) guard(ctx context.Context, s *socket, serve func(*net.UnixListe
 				serve(listener)
 				complaint = ""
 				continue // look once more, with the folder watched
+			case errors.Is(err, errServed):
+				d.ask(end{err: fmt.Errorf("another listens on %s now: this daemon ends, and the next one has its tasks", s.path)})
+				return
 			case err.Error() != complaint:
 				complaint = err.Error()
 				d.log.Error("the socket is gone and cannot be made anew; trying again", "error", err)

@@ -31,9 +31,18 @@ type state struct {
 	registry *registry.Registry
 	warn     func(msg string, args ...any)
 
-	mu     sync.Mutex // guards all below
-	locked *lock
-	kept   *store.Store
+	mu      sync.Mutex // guards all below
+	locked  *lock
+	serving bool // as the lock file says
+	kept    *store.Store
+}
+
+// say writes into the lock file whether clients may expect an answer.
+func (s *state) say(serving bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.serving = serving
+	return s.locked.name(s.paths.Socket, serving)
 }
 
 // mend makes anew what is gone, and says whether anything was. The error says what
@@ -59,6 +68,9 @@ func (s *state) remake(unlocked, lost bool) error {
 	}
 	if unlocked {
 		if err := s.locked.renew(s.paths.Lock(), s.paths.Socket); err != nil {
+			return err
+		}
+		if err := s.locked.name(s.paths.Socket, s.serving); err != nil {
 			return err
 		}
 	}

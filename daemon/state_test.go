@@ -79,6 +79,9 @@ func TestStateFolderComesBack(t *testing.T) {
 			if out, err := second.CombinedOutput(); err == nil || !strings.Contains(string(out), "already serves this state folder") {
 				t.Errorf("a second daemon: %v\n%s", err, out)
 			}
+			if holder, _ := client.FindHolder(w.paths.Lock()); !holder.Serves || holder.PID != w.pid() {
+				t.Errorf("the lock made anew says %+v", holder)
+			}
 			end(w, c)
 			c = w.dial()
 			var list rpc.TaskListResult

@@ -6,7 +6,7 @@ service=sidetask.service socket=sidetask.socket
 # All of them, in this order: each leaves a service that runs. CHECKS="check_install check_stop" runs a few.
 checks() {
   local check
-  for check in ${CHECKS:-check_package check_install check_activation check_tasks check_reload check_restart check_editor check_failure check_binary check_stop check_drain check_configuration check_repair check_uninstall}; do
+  for check in ${CHECKS:-check_package check_install check_activation check_tasks check_reload check_restart check_editor check_failure check_binary check_stop check_rival check_drain check_configuration check_repair check_uninstall}; do
     $check
   done
 }
@@ -50,6 +50,7 @@ check_install() {
   local out id
   # A daemon that a client started, with a task: the service takes both over.
   id=$(user "$home/src/bin/sidetask" run -c 'while echo tick; do sleep 0.1; done')
+  want "doctor advises the service where it can be had" 'then it is there from your login on' "$(user "$home/src/bin/sidetask" doctor)"
   want "without units a command starts the daemon" '"supervisor": "autostart"' "$(user "$home/src/bin/sidetask" status --json)"
   out=$(user "$home/src/bin/sidetask" install --systemd 2>&1)
   want "install --systemd" 'sidetask.socket is enabled; the daemon runs as a service' "$out"
@@ -230,6 +231,42 @@ check_stop() {
   ctl restart $service
 }
 
+# Where the units were stopped a client starts a daemon of its own. Started again they take its place, whichever is
+# started and whoever asks first, and its tasks go on.
+check_rival() {
+  local id out rival unit
+  id=$(only run -c 'while echo tick; do sleep 0.1; done')
+  for unit in $service $socket $socket $service $socket; do
+    ctl reset-failed $socket $service # the count of starts, which is limited
+    ctl stop $socket $service
+    rival=$(st status --json | jq .pid)
+    want "the units stopped: a client starts a daemon" '"supervisor": "autostart"' "$(st status --json)"
+    yes "... systemctl start $unit" ctl start $unit
+    # At once: while the daemon of before may still be about to end.
+    want "... a client at that moment is served" "^[0-9]" "$(st ls --json | jq '.tasks | length')"
+    yes "... the service has taken over" await serves
+    want "... by itself, of another process" "^active active\$" "$(prop $socket ActiveState) $(prop $service ActiveState)$([ "$(pid)" = "$rival" ] && echo same)"
+    goes_on "... the task goes on" "$id"
+  done
+  out=$(st doctor)
+  lacks "... doctor finds nothing wrong" '^error' "$out"
+  ctl reset-failed $service # and the count of starts that is limited
+  # One that hangs does not notice, and so cannot make way: what to do is said, and helps.
+  ctl reset-failed $socket $service
+  ctl stop $socket $service
+  rival=$(st status --json | jq .pid)
+  kill -STOP "$rival"
+  ctl start $service > /dev/null 2>&1
+  want "a daemon of before that hangs: a client is told what to do" "end it with .kill -9 $rival. .*its tasks go on" "$(st ls)"
+  want "... and so is the journal" "kill -9 $rival" "$(journalctl _UID=$uid _COMM=sidetask --no-pager -q -o cat | tail -5)"
+  want "... doctor says it, too" "kill -9 $rival" "$(st doctor)"
+  kill -KILL "$rival"
+  want "... done so, the service serves" '"supervisor": "systemd"' "$(st status --json)"
+  goes_on "... the task goes on" "$id"
+  st kill "$id" > /dev/null
+}
+serves() { [ "$(st status --json | jq -r .supervisor)" = systemd ]; }
+
 # Tasks have their grace at a stop, also one longer than the unit's time.
 check_drain() {
   local id start
@@ -268,6 +305,9 @@ check_configuration() {
   out=$(user sidetask run -- true 2>&1)
   want "a broken configuration at the start: the client says so (status 78)" '^78$' "$?"
   want "... with the place" 'config.toml:1:1' "$out"
+  out=$(st doctor)
+  want "... doctor says that none can start" 'error    daemon   none runs, and none can start until the configuration is mended' "$out"
+  lacks "... and advises nothing that cannot help" 'daemon restart' "$out"
   want "... and the service is not started over and over" '^[0-9]$|^10$' "$(prop $service NRestarts)"
   user rm "$home/.config/sidetask/config.toml"
   want "corrected, the next client starts it" '^active$' "$(st run --wait true; prop $service ActiveState)"

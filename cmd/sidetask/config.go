@@ -107,7 +107,8 @@ func (p *program) configCheckCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if _, _, err := load(path); err != nil {
+			settings, _, err := load(path)
+			if err != nil {
 				return err
 			}
 			if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -115,6 +116,9 @@ func (p *program) configCheckCommand() *cobra.Command {
 				return nil
 			}
 			p.say("%s is valid", path)
+			for _, text := range deadPolicies(settings) {
+				p.say("%s", text)
+			}
 			return nil
 		},
 	}

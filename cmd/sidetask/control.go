@@ -68,6 +68,9 @@ func (p *program) reloadCommand() *cobra.Command {
 
 func (p *program) reload(ctx context.Context) error {
 	c, err := p.dialWith(ctx, false)
+	if errors.Is(err, client.ErrNoDaemon) {
+		return &failure{statusNoDaemon, err, "there is nothing to reload: the next daemon reads the file when it starts"}
+	}
 	if err != nil {
 		return err
 	}

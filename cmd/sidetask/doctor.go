@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -85,20 +86,22 @@ func (d *doctor) examine(ctx context.Context) {
 	where, ok := d.folders()
 	if ok {
 		d.disk(where.State, settings)
-		d.daemon(ctx)
+		d.daemon(ctx, where, settings)
 	}
 	d.service(ctx)
 	d.limits(settings)
-	d.watches()
+	d.policies(settings)
+	d.watches(filepath.Dir(where.Config))
 	d.shell(settings)
 	d.agents()
 }
 
 func (d *doctor) print() error {
 	var b strings.Builder
-	for _, f := range d.findings {
+	for i, f := range d.findings {
 		fmt.Fprintf(&b, "%-8s %-8s %s\n", f.Level, f.About, f.Text)
-		if f.Next != "" {
+		repeated := i+1 < len(d.findings) && d.findings[i+1].Next == f.Next // it comes below the last that it is for
+		if f.Next != "" && !repeated {
 			fmt.Fprintf(&b, "%-17s → %s\n", "", f.Next)
 		}
 	}

@@ -3,16 +3,17 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
 	"sidetask/config"
 	"sidetask/paths"
+	"sidetask/rpc"
 	"sidetask/rpc/client"
 )
 
@@ -167,17 +168,38 @@ func statError(path string) error {
 	return err
 }
 
+// refusal says what the daemon refuses of its configuration, but for what the look
+// at the file has found already.
+func (d *doctor) refusal(c rpc.ConfigState) {
+	if len(c.Errors) == 0 {
+		return
+	}
+	d.warn("daemon", mendFile, "it refuses %s: the settings of before stay in force until then", c.Path)
+	for _, text := range c.Errors {
+		if !slices.ContainsFunc(d.findings, func(f finding) bool { return f.About == "config" && f.Text == text }) {
+			d.wrong("daemon", mendFile, "%s", text)
+		}
+	}
+}
+
 // daemon asks the one that runs.
-func (d *doctor) daemon(ctx context.Context) {
+func (d *doctor) daemon(ctx context.Context, where paths.Paths, settings *config.Settings) {
 	status, err := d.p.look(ctx)
+	var answer *rpc.Error
+	if settings == nil && errors.As(err, &answer) && answer.Code == rpc.CodeConfiguration {
+		status, err = nil, nil // the service that was started for our sake says what we know
+	}
 	if err != nil {
-		d.wrong("daemon", "`sidetask daemon restart`, or see its log", "%v", err)
+		d.wrong("daemon", hint(err), "%v", err)
 		return
 	}
 	if status == nil {
-		if pid := lockHolder(); pid != 0 {
-			d.wrong("daemon", fmt.Sprintf("`kill %d`; tasks go on, and the next command starts a daemon that has them", pid),
-				"pid %d has the lock of the state folder and does not answer on the socket", pid)
+		if holder, held := client.FindHolder(where.Lock()); held {
+			d.wrong("daemon", holder.Advice(where.Socket), "another daemon (pid %d) has the state folder; nobody answers on %s", holder.PID, where.Socket)
+			return
+		}
+		if settings == nil {
+			d.wrong("daemon", mendFile, "none runs, and none can start until the configuration is mended")
 			return
 		}
 		d.ok("daemon", "none runs; the next command starts it")
@@ -191,9 +213,7 @@ func (d *doctor) daemon(ctx context.Context) {
 	case client.Newer(status.Version, version()):
 		d.warn("daemon", "use "+status.Executable, "it is newer (%s) than this program (%s)", status.Version, version())
 	}
-	for _, text := range status.Config.Errors {
-		d.wrong("daemon", "correct the file; the settings of before stay in force until then", "it refuses its configuration: %s", text)
-	}
+	d.refusal(status.Config)
 	for _, text := range status.Warnings {
 		d.warn("daemon", "", "%s", text)
 	}

@@ -20,10 +20,11 @@ func (d *doctor) service(ctx context.Context) {
 		return
 	}
 	d.manager = m
-	if !d.unitFiles() {
+	reached := m.check(ctx)
+	if !d.unitFiles(reached == nil) {
 		return
 	}
-	if err := m.check(ctx); err != nil {
+	if err := reached; err != nil {
 		d.warn("service", "log in as this user: su and sudo make no session of its own", "%v", err)
 		return
 	}
@@ -39,13 +40,17 @@ func (d *doctor) service(ctx context.Context) {
 }
 
 // unitFiles compares the installed units with those that this program brings,
-// and says whether there are any.
-func (d *doctor) unitFiles() bool {
+// and says whether there are any. Without a manager none are missed.
+func (d *doctor) unitFiles(manager bool) bool {
 	for _, name := range []string{systemd.SocketUnit, systemd.ServiceUnit} {
 		path := filepath.Join(d.manager.units, name)
 		text, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			d.note("service", "`sidetask install --systemd`: then tasks outlive restarts of the daemon, and the journal has its log", "not installed as a user service; the first command starts the daemon")
+			next := "`sidetask install --systemd`: then it is there from your login on, tasks outlive `sidetask daemon stop` and, with linger, your logout, and the journal has its log"
+			if !manager {
+				next = ""
+			}
+			d.note("service", next, "not installed as a user service; the first command starts the daemon")
 			return false
 		} else if err != nil {
 			d.wrong("service", "", "%v", err)
@@ -97,7 +102,7 @@ func (d *doctor) unitStates(ctx context.Context) {
 		d.warn("service", "systemctl --user enable --now sidetask.socket", "%s is %s: the first command starts a daemon that is no service", systemd.SocketUnit, socket)
 	case d.manager.property(ctx, systemd.SocketUnit, "UnitFileState") != "enabled":
 		d.warn("service", "systemctl --user enable sidetask.socket", "%s is not enabled: it does not come back at the next login", systemd.SocketUnit)
-	default:
+	case service != "failed":
 		d.ok("service", "%s is active, %s %s", systemd.SocketUnit, systemd.ServiceUnit, service)
 	}
 	if d.status != nil && d.status.Supervisor != "systemd" {

@@ -35,19 +35,34 @@ func (d *doctor) limits(settings *config.Settings) {
 	d.ok("limits", "memoryMax, cpuMax and pidsMax can be enforced")
 }
 
-// watches checks whether files can be watched, or have to be polled.
-func (d *doctor) watches() {
+// policies checks whether the programs that are asked about tool calls can be run.
+func (d *doctor) policies(settings *config.Settings) {
+	if settings == nil {
+		return
+	}
+	for _, text := range deadPolicies(settings) {
+		d.warn("policy", "put the program there and make it executable (chmod +x), or take its [[policy]] away", "%s", text)
+	}
+}
+
+// watches checks whether the configuration's folder can be watched, or has to be
+// polled.
+func (d *doctor) watches(folder string) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
-		d.warn("inotify", "raise fs.inotify.max_user_instances and max_user_watches (sysctl)", "files cannot be watched: the configuration is polled (%v)", err)
+		d.warn("inotify", "raise fs.inotify.max_user_instances (sysctl)", "the configuration is polled, for nothing can be watched: %v", err)
 		return
 	}
 	defer func() { _ = w.Close() }() // nothing was asked of it
-	if err := w.Add(os.TempDir()); err != nil {
-		d.warn("inotify", "raise fs.inotify.max_user_watches (sysctl)", "files cannot be watched: the configuration is polled (%v)", err)
-		return
+	folder = existing(folder)
+	switch err := w.Add(folder); {
+	case err == nil:
+		d.ok("inotify", "files can be watched")
+	case errors.Is(err, fs.ErrPermission):
+		d.warn("inotify", "see to it that you may read that folder", "the configuration is polled, for %s cannot be watched: %v", folder, err)
+	default:
+		d.warn("inotify", "raise fs.inotify.max_user_watches (sysctl)", "the configuration is polled, for %s cannot be watched: %v", folder, err)
 	}
-	d.ok("inotify", "files can be watched")
 }
 
 // shell checks what commands are run with.
@@ -71,18 +86,13 @@ const shellAdvice = "install it, or set [commands] shell to one that is there"
 // the PATH of each command, so this is what holds for those of `sidetask run`.
 func findShell(shell string) (string, error) {
 	path, err := exec.LookPath(shell)
-	var bare *fs.PathError
 	switch {
 	case err == nil:
 		return path, nil
 	case errors.Is(err, exec.ErrNotFound):
 		return "", fmt.Errorf("the shell %s is not in your PATH: no command can be started", shell)
-	case errors.As(err, &bare):
-		err = bare.Err
-	default:
-		err = errors.Unwrap(err)
 	}
-	return "", fmt.Errorf("the shell %s cannot be run (%w): no command can be started", shell, err)
+	return "", fmt.Errorf("the shell %s cannot be run (%w): no command can be started", shell, bare(err))
 }
 
 // agents says which agents can be put behind the proxy.
@@ -102,17 +112,47 @@ func (d *doctor) agents() {
 	} else {
 		d.ok("agents", "%s", strings.Join(found, ", "))
 	}
+	d.editor()
+}
+
+// editor looks at what Zed runs.
+func (d *doctor) editor() {
 	path, err := zedSettings()
 	if err != nil {
 		return
 	}
 	text, err := os.ReadFile(path)
-	switch {
-	case err != nil:
+	if err != nil {
 		return // no Zed here
-	case hasEntry(text):
-		d.ok("editor", "Zed has an agent that runs through sidetask")
-	case slices.ContainsFunc([]string{"zed", "zeditor"}, func(name string) bool { _, err := exec.LookPath(name); return err == nil }):
-		d.note("editor", "sidetask install --editor zed --write", "Zed (%s) has no agent that runs through sidetask", filepath.Base(path))
 	}
+	if !hasEntry(text) {
+		if slices.ContainsFunc([]string{"zed", "zeditor"}, func(name string) bool { _, err := exec.LookPath(name); return err == nil }) {
+			d.note("editor", "sidetask install --editor zed --write", "Zed (%s) has no agent that runs through sidetask", filepath.Base(path))
+		}
+		return
+	}
+	sound := true
+	for _, s := range ownServers(text) {
+		for _, program := range s.programs() {
+			if _, err := exec.LookPath(program); err != nil {
+				sound = false
+				d.wrong("editor", "`sidetask install --editor zed` prints an entry that works here", "Zed's agent %q runs %s, which cannot be run: %v", s.title, program, bare(err))
+			}
+		}
+	}
+	if sound {
+		d.ok("editor", "Zed has an agent that runs through sidetask")
+	}
+}
+
+// bare is an error of exec.LookPath without the path, which is said already.
+func bare(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	if inner := errors.Unwrap(err); inner != nil {
+		return inner
+	}
+	return err
 }

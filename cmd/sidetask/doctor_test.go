@@ -48,7 +48,7 @@ func TestDoctor(t *testing.T) {
 		{"program", "warning", "sidetask is not in your PATH"},
 		{"config", "ok", "config.toml does not exist: the defaults are in force"},
 		{"daemon", "ok", "none runs; the next command starts it"},
-		{"service", "note", "sidetask install --systemd"},
+		{"service", "note", "not installed as a user service"},
 		{"shell", "ok", filepath.Join(bin, "bash")},
 		{"agents", "ok", "Codex (" + filepath.Join(bin, "codex-acp") + ")"},
 		{"state", "ok", filepath.Join(home, ".local/state/sidetask")},

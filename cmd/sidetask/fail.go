@@ -62,19 +62,26 @@ func (p *program) report(ctx context.Context, err error) int {
 		return i.status()
 	}
 	p.say("%v", err)
-	var hinted interface{ Hint() string }
-	if errors.As(err, &hinted) && hinted.Hint() != "" {
-		p.say("%s", hinted.Hint())
-	} else if next := nextStep(err); next != "" {
+	if next := hint(err); next != "" {
 		p.say("%s", next)
 	}
 	return statusOf(err)
+}
+
+// hint is what to do about an error; may be empty.
+func hint(err error) string {
+	var hinted interface{ Hint() string }
+	if errors.As(err, &hinted) && hinted.Hint() != "" {
+		return hinted.Hint()
+	}
+	return nextStep(err)
 }
 
 // statusOf is the exit status of an error.
 func statusOf(err error) int {
 	var f *failure
 	var start *client.StartError
+	var deaf *client.DeafError
 	var answer *rpc.Error
 	switch {
 	case errors.As(err, &f):
@@ -83,7 +90,7 @@ func statusOf(err error) int {
 		return statusConfig
 	case errors.As(err, &start) && start.Status == rpc.ExitConfig:
 		return statusConfig
-	case start != nil, errors.Is(err, client.ErrNoDaemon), errors.Is(err, client.ErrLost), errors.Is(err, rpc.ErrShuttingDown):
+	case start != nil, errors.As(err, &deaf), errors.Is(err, client.ErrNoDaemon), errors.Is(err, client.ErrLost), errors.Is(err, rpc.ErrShuttingDown):
 		return statusNoDaemon
 	}
 	return statusError

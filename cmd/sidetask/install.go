@@ -33,7 +33,7 @@ func (p *program) installCommand() *cobra.Command {
 		Short: "Put the program in its place, make it a user service, print an editor's entry",
 		Long: `Copies sidetask and sidetask-keeper to ~/.local/bin. With --systemd it also
 writes the user units, enables the socket, and says what else the service wants:
-then the first client starts the daemon, and tasks outlive its restarts. It may
+then the daemon is there from your login on, and tasks outlive its stop. It may
 be repeated.
 
 With --editor it prints the entry that makes an editor run its agent through
@@ -170,7 +170,7 @@ func (c *installCommand) install(ctx context.Context) error {
 		}
 		c.advise(ctx, m)
 	} else if changed {
-		c.restartHint(ctx)
+		c.restartHint(ctx, dir)
 	}
 	if !onPath(dir, os.Getenv("PATH")) {
 		c.p.say("%s is not in your PATH: add it in your shell's profile", tilde(dir))

@@ -51,6 +51,7 @@ func (c *installCommand) uninstall(ctx context.Context, kill bool) error {
 		return err
 	}
 	foreign := foreignBinaries(dir)
+	removed := false
 	for _, name := range binaries {
 		path := filepath.Join(dir, name)
 		if slices.Contains(foreign, path) {
@@ -60,10 +61,14 @@ func (c *installCommand) uninstall(ctx context.Context, kill bool) error {
 		if gone, err := removeFile(path); err != nil {
 			return err
 		} else if gone {
+			removed = true
 			c.p.say("%s is removed", tilde(path))
 		}
 	}
 	c.tellData()
+	if removed {
+		c.p.say("an editor that was told to run %s needs the agent's own command again", tilde(filepath.Join(dir, "sidetask")))
+	}
 	return nil
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"time"
 
 	"sidetask/rpc"
@@ -55,9 +56,10 @@ func (c *installCommand) advise(ctx context.Context, m manager) {
 	}
 }
 
-// restartHint says how a running daemon of the old binary is replaced.
-func (c *installCommand) restartHint(ctx context.Context) {
+// restartHint says how a running daemon of the old binary is replaced: by the one
+// in dir, and the PATH may lead to another.
+func (c *installCommand) restartHint(ctx context.Context, dir string) {
 	if status, err := c.p.look(ctx); err == nil && status != nil {
-		c.p.say("the running daemon is the one of before: `sidetask daemon restart` replaces it, tasks go on")
+		c.p.say("the running daemon is the one of before: `%s daemon restart` replaces it, tasks go on", quote(filepath.Join(dir, "sidetask")))
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -147,4 +148,42 @@ func hasEntry(text []byte) bool {
 	}
 	servers, ok := root.find("agent_servers")
 	return ok && bytes.Contains(text[servers.value:servers.end], []byte("sidetask"))
+}
+
+// namedServer is an agent of Zed's settings.
+type namedServer struct {
+	title string
+	server
+}
+
+// ownServers are the agents of a Zed settings file that run through sidetask, as far
+// as they can be read.
+func ownServers(text []byte) (own []namedServer) {
+	root, err := (&jsonc{text: text}).whole()
+	if err != nil {
+		return nil
+	}
+	servers, ok := root.find("agent_servers")
+	if !ok || text[servers.value] != '{' {
+		return nil
+	}
+	all, err := (&jsonc{text: text, at: servers.value}).object(1)
+	if err != nil {
+		return nil
+	}
+	for _, m := range all.members {
+		s := namedServer{title: m.key}
+		if json.Unmarshal(text[m.value:m.end], &s.server) == nil && filepath.Base(s.Command) == "sidetask" {
+			own = append(own, s)
+		}
+	}
+	return own
+}
+
+// programs are what the entry has run: sidetask, and the agent behind it.
+func (s namedServer) programs() []string {
+	if i := slices.Index(s.Args, "--"); i >= 0 && i+1 < len(s.Args) {
+		return []string{s.Command, s.Args[i+1]}
+	}
+	return []string{s.Command}
 }

@@ -50,8 +50,13 @@ type StartError struct {
 	Status  int    // its exit status: [rpc.ExitConfig] and its like
 }
 
-// Error is the daemon's own message.
-func (e *StartError) Error() string { return e.Message }
+// Error is the daemon's own message, after what it means where that does not say so.
+func (e *StartError) Error() string {
+	if e.Status == rpc.ExitConfig {
+		return "no daemon could be started: its configuration is refused\n" + e.Message
+	}
+	return e.Message
+}
 
 // Hint is the line that says what to do; may be empty.
 func (e *StartError) Hint() string { return e.Next }
@@ -77,17 +82,22 @@ func (a *Autostart) run(ctx context.Context, socket string) (net.Conn, error) {
 				continue // it has ended before we came: others had been served
 			}
 			return conn, err
+		case report.Status == rpc.ExitUnavailable: // the service manager may have begun to listen meanwhile: as good
+			if conn, err := connect(ctx, socket); err == nil {
+				return conn, nil
+			}
+			return nil, &StartError{Message: report.Error, Next: report.Hint, Status: report.Status}
 		case report.Status != rpc.ExitBusy:
 			return nil, &StartError{Message: report.Error, Next: report.Hint, Status: report.Status}
 		case report.Socket != "" && report.Socket != socket:
-			return nil, &StartError{Message: report.Error, Next: "set SIDETASK_SOCKET=" + report.Socket, Status: rpc.ExitUnavailable}
+			return nil, &StartError{Message: report.Error, Next: report.advice(socket), Status: rpc.ExitUnavailable}
 		}
 		conn, err := awaitHolder(ctx, socket)
 		if err == nil || !errors.Is(err, context.DeadlineExceeded) {
 			return conn, err
 		}
 		if ctx.Err() != nil || try == holderTries {
-			return nil, &StartError{Message: report.Error, Next: report.unheard(), Status: rpc.ExitUnavailable}
+			return nil, &StartError{Message: report.Error, Next: report.advice(socket), Status: rpc.ExitUnavailable}
 		}
 	}
 }

@@ -124,6 +124,18 @@ func TestAutostartAgain(t *testing.T) {
 	stop(t, dir)
 }
 
+// A daemon that finds the service manager's new socket in its place ends; whoever
+// started it is served by the other.
+func TestAutostartLate(t *testing.T) {
+	dir, a := starter(t, "late")
+	c, err := client.Dial(t.Context(), client.Options{Socket: filepath.Join(dir, "s"), Autostart: a})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Close()
+	stop(t, dir)
+}
+
 func TestAutostartFails(t *testing.T) {
 	for _, test := range []struct {
 		mode, want, hint string
@@ -183,7 +195,7 @@ func TestAutostartUnheard(t *testing.T) {
 	}
 	_, err = client.Dial(t.Context(), client.Options{Socket: filepath.Join(dir, "s"), Autostart: a})
 	var start *client.StartError
-	if !errors.As(err, &start) || start.Error() != "another daemon has the lock" || !strings.Contains(start.Hint(), "`kill 4711`") {
+	if !errors.As(err, &start) || start.Error() != "another daemon has the lock" || !strings.Contains(start.Hint(), "`kill -9 4711`") {
 		t.Errorf("Dial = %v, want to hear who is in the way", err)
 	}
 }

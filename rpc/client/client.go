@@ -7,15 +7,12 @@ import (
 	"fmt"
 	"net"
 	"sync"
-	"time"
 
 	"sidetask/rpc"
 )
 
 // Limits of the client.
 const (
-	// answerTime is how long the daemon may take for initialize.
-	answerTime = 30 * time.Second
 	// dials is how often a connection is made that is lost before initialize is answered.
 	dials = 3
 	// maxRequests of the daemon may be in work at once; the next is refused.
@@ -63,7 +60,7 @@ type Client struct {
 // life of the connection, which the caller ends with [Client.Close].
 //
 // Errors: a [*StartError] for a daemon that was started and ended, one that
-// wraps [ErrNoDaemon] where there is none, an [*rpc.Error] for a refused token.
+// wraps [ErrNoDaemon] where there is none, a [*DeafError] for one that hangs, an [*rpc.Error] for a refused token.
 func Dial(ctx context.Context, o Options) (*Client, error) {
 	for try := 1; ; try++ {
 		conn, err := reach(ctx, o)
@@ -93,7 +90,7 @@ func open(ctx context.Context, nc net.Conn, o Options) (*Client, error) {
 	})
 	c.work.Go(func() { c.deliver(life) })
 
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	ctx, cancel := patience(ctx, o.Socket, findHolder)
 	defer cancel()
 	err := c.Call(ctx, rpc.MethodInitialize, rpc.Initialize{
 		ProtocolVersion: rpc.Version,
@@ -113,8 +110,8 @@ func open(ctx context.Context, nc net.Conn, o Options) (*Client, error) {
 	}
 	if err != nil {
 		_ = c.Close()
-		if errors.Is(err, context.DeadlineExceeded) {
-			err = fmt.Errorf("the daemon at %s does not answer: %w", o.Socket, err)
+		if deaf := (*DeafError)(nil); errors.As(context.Cause(ctx), &deaf) {
+			err = deaf
 		}
 		return nil, err
 	}

@@ -59,7 +59,11 @@ func fakeDaemon(mode, dir string) {
 	if err != nil {
 		return
 	}
-	client.Report{Ready: true, Socket: filepath.Join(dir, "s")}.Write(pipe)
+	report := client.Report{Ready: true, Socket: filepath.Join(dir, "s")}
+	if mode == "late" { // it stands for a daemon that found this listener in its place
+		report = client.Report{Error: "a daemon already listens", Status: rpc.ExitUnavailable}
+	}
+	report.Write(pipe)
 	serveUntilTold(l, filepath.Join(dir, "stop"))
 }
 

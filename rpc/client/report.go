@@ -33,13 +33,13 @@ type Report struct {
 	PID    int    `json:"pid,omitempty"` // of the daemon that was first
 }
 
-// unheard is what to do about a daemon that has the lock and is not to be heard
-// on its socket.
-func (r Report) unheard() string {
-	if r.PID == 0 {
-		return r.Hint
+// advice is what to do about a daemon that has the lock and is not to be heard on
+// the socket.
+func (r Report) advice(socket string) string {
+	if next := (Holder{PID: r.PID, Socket: r.Socket}).Advice(socket); next != "" {
+		return next
 	}
-	return fmt.Sprintf("it does not answer there: end it with `kill %d` and run the command again; its tasks go on", r.PID)
+	return r.Hint
 }
 
 // Write sends the report to whoever started the daemon and closes the pipe. A
