@@ -42,20 +42,19 @@ func TestBellIsNotQueued(t *testing.T) {
 		c.raise("other", "other", struct{}{})
 	}
 	c.notify("last", struct{}{})
-	bells := 0
-	for {
-		line := p.line()
-		if strings.Contains(line, `"method":"bell"`) {
+	bells, others := 0, 0
+	for newest := false; !newest || others == 0; {
+		switch line := p.line(); { // answers come in between
+		case strings.Contains(line, `"method":"bell"`):
 			bells++
-			if strings.Contains(line, `"count":999`) {
-				break
-			}
+			newest = strings.Contains(line, `"count":999`)
+		case strings.Contains(line, `"method":"other"`):
+			others++
 		}
 	}
-	if bells > 10 {
-		t.Errorf("%d bells have been written", bells)
+	if bells > 10 || others > 10 {
+		t.Errorf("%d bells and %d others have been written", bells, others)
 	}
-	p.want(`{"jsonrpc":"2.0","method":"other","params":{}}`)
 }
 
 // TestReadAhead: while a call is busy, requests queue up to a bound and then
