@@ -45,19 +45,26 @@ func (s *state) say(serving bool) error {
 	return s.locked.name(s.paths.Socket, serving)
 }
 
+// How mend looks: at the files, or also at all that is in them, for a daemon that is
+// about to give up what it has in memory.
+const (
+	roughly = false
+	closely = true
+)
+
 // mend makes anew what is gone, and says whether anything was. The error says what
 // is lost with this daemon as long as that cannot be done, and why.
-func (s *state) mend() (mended bool, err error) {
+func (s *state) mend(how bool) (mended bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	unlocked, lost := s.locked.gone(s.paths.Lock()), s.kept.Gone()
+	unlocked, lost := s.locked.gone(s.paths.Lock()), s.kept.Gone() || how == closely && s.kept.Damaged()
 	if !unlocked && !lost {
 		return false, nil
 	}
 	if err := s.remake(unlocked, lost); err != nil {
 		return false, fmt.Errorf("the state folder %s was deleted and cannot be made anew, so this daemon's tasks would be lost with it; end no daemon before that is mended: %w", s.paths.State, err)
 	}
-	s.warn("the state folder was deleted, or something of it: it is made anew", "folder", s.paths.State)
+	s.warn("the state folder was deleted or damaged, or something of it: it is made anew", "folder", s.paths.State)
 	return true, nil
 }
 
@@ -104,7 +111,7 @@ func (d *daemon) guardState(ctx context.Context) {
 			_ = watcher.Add(d.options.Paths.Database())
 		}
 		var again <-chan time.Time
-		mended, err := d.state.mend()
+		mended, err := d.state.mend(roughly)
 		if mended { // whoever deletes may be at it still
 			again = time.After(settleState)
 		}

@@ -1,6 +1,8 @@
 package daemon_test
 
 import (
+	"bytes"
+	"database/sql"
 	"errors"
 	"os"
 	"path/filepath"
@@ -129,4 +131,65 @@ func TestStateFolderCannotComeBack(t *testing.T) {
 		t.Errorf("mended: warnings %q", status.Warnings)
 	}
 	w.wait(c, w.start(c, "true").ID)
+}
+
+// A database that the successor could not open is found before the daemon gives up
+// what it has in memory: one of a newer version is refused, one that was emptied or
+// damaged under the daemon is made anew.
+func TestRestartLooksAtTheDatabase(t *testing.T) {
+	w := newWorld(t)
+	c := w.dial()
+	w.wait(c, w.start(c, "exit 3").ID)
+	db, err := sql.Open("sqlite", w.paths.Database())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ExecContext(w.ctx, "INSERT INTO migrations VALUES (1000, 0)"); err != nil {
+		t.Fatal(err)
+	}
+	err = c.Call(w.ctx, rpc.MethodDaemonRestart, rpc.DaemonRestart{}, nil)
+	if err == nil || !strings.HasPrefix(err.Error(), "not restarted, the daemon goes on as it is: ") || !strings.Contains(err.Error(), "written by a newer version of sidetask") {
+		t.Fatalf("with the schema of a newer version: %v%s", err, w.log())
+	}
+	if _, err := db.ExecContext(w.ctx, "DELETE FROM migrations WHERE version = 1000"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ExecContext(w.ctx, "PRAGMA wal_checkpoint(RESTART)"); err != nil { // all is in the file
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, damage := range []struct {
+		how string
+		do  func(file *os.File, size int64) error
+	}{
+		{"pages overwritten", func(file *os.File, size int64) error {
+			_, err := file.WriteAt(bytes.Repeat([]byte{0xff}, int(size)-4096), 4096)
+			return err
+		}},
+		{"emptied", func(file *os.File, _ int64) error {
+			return errors.Join(os.Truncate(w.paths.Database()+"-wal", 0), file.Truncate(0))
+		}},
+	} {
+		file, err := os.OpenFile(w.paths.Database(), os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := file.Stat()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(damage.do(file, info.Size()), file.Close()); err != nil {
+			t.Fatal(err)
+		}
+		w.call(c, rpc.MethodDaemonRestart, rpc.DaemonRestart{}, nil)
+		<-c.Done()
+		c = w.dial()
+		var list rpc.TaskListResult
+		w.call(c, rpc.MethodTaskList, rpc.TaskList{All: true}, &list)
+		if len(list.Tasks) != 1 || detailOf(list.Tasks[0]) != "completed, exit code: 3" {
+			t.Errorf("%s: tasks %+v%s", damage.how, list.Tasks, w.log())
+		}
+	}
 }
