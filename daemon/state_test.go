@@ -75,6 +75,9 @@ func TestStateFolderComesBack(t *testing.T) {
 			w.removeState()
 			w.awaitFile(w.paths.Database())
 			w.call(c, rpc.MethodDaemonStatus, nil, nil) // it looks again: the removal may have taken new files along
+			if !strings.Contains(w.log(), "it is made anew") {
+				t.Errorf("the log made anew says%s", w.log())
+			}
 			after := w.start(c, "exec sleep 1000")
 			second := w.command("daemon")
 			second.Env = append(os.Environ(), "SIDETASK_SOCKET="+filepath.Join(w.dir, "other"))
