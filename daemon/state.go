@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -35,6 +36,7 @@ type state struct {
 	locked  *lock
 	serving bool // as the lock file says
 	kept    *store.Store
+	yielded error // another daemon has all this; for good
 }
 
 // say writes into the lock file whether clients may expect an answer.
@@ -57,11 +59,18 @@ const (
 func (s *state) mend(how bool) (mended bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.yielded != nil {
+		return false, s.yielded
+	}
 	unlocked, lost := s.locked.gone(s.paths.Lock()), s.kept.Gone() || how == closely && s.kept.Damaged()
 	if !unlocked && !lost {
 		return false, nil
 	}
-	if err := s.remake(unlocked, lost); err != nil {
+	err = s.remake(unlocked, lost)
+	if busy := (&BusyError{}); errors.As(err, &busy) && s.kept.InPlace() {
+		return false, s.yield(busy)
+	}
+	if err != nil {
 		return false, fmt.Errorf("the state folder %s was deleted and cannot be made anew, so this daemon's tasks would be lost with it; end no daemon before that is mended: %w", s.paths.State, err)
 	}
 	s.warn("the state folder was deleted or damaged, or something of it: it is made anew", "folder", s.paths.State)
@@ -74,6 +83,9 @@ func (s *state) remake(unlocked, lost bool) error {
 		return err
 	}
 	if unlocked {
+		if another := heldByAnother(s.paths.Lock()); another != nil && s.kept.InPlace() {
+			return another
+		}
 		if err := s.locked.renew(s.paths.Lock(), s.paths.Socket); err != nil {
 			return err
 		}
@@ -94,7 +106,21 @@ func (s *state) remake(unlocked, lost bool) error {
 	})
 }
 
-// guardState mends as soon as it is told that a file was deleted. It ends with ctx.
+// errYielded says that another daemon has had the lock, and the database with it.
+var errYielded = errors.New("the lock file was deleted and another daemon took it: this one ends, and the next one has its tasks")
+
+// yield leaves the database to another daemon that has, or had, the lock: it has
+// written there what this one does not know, and to write beside it would spoil both.
+func (s *state) yield(another *BusyError) error {
+	s.yielded = fmt.Errorf("%w: %w", errYielded, another)
+	_ = s.registry.Rewrite(func(registry.Change) (registry.Store, error) {
+		return nil, errors.Join(s.yielded, s.kept.Close())
+	})
+	return s.yielded
+}
+
+// guardState mends as soon as it is told that a file was deleted. It ends with ctx, or
+// with the daemon where another has taken its place.
 func (d *daemon) guardState(ctx context.Context) {
 	var told <-chan fsnotify.Event
 	watcher, err := fsnotify.NewWatcher()
@@ -114,6 +140,10 @@ func (d *daemon) guardState(ctx context.Context) {
 		mended, err := d.state.mend(roughly)
 		if mended { // whoever deletes may be at it still
 			again = time.After(settleState)
+		}
+		if errors.Is(err, errYielded) {
+			d.ask(end{err: err})
+			return
 		}
 		if err != nil && err.Error() != complaint {
 			d.log.Error("trying again", "error", err)

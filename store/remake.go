@@ -12,7 +12,7 @@ import (
 // registry holds, whole or not at all; after an error it may be called again.
 // Another that stands in its place is not touched: it is somebody's, and an error.
 func (s *Store) Remake(all registry.Change) (*Store, error) {
-	if there, err := os.Lstat(s.path); err == nil && !(s.opened[0] != nil && os.SameFile(there, s.opened[0])) {
+	if _, err := os.Lstat(s.path); err == nil && !s.InPlace() {
 		return nil, fmt.Errorf("another task database stands at %s: move it away", s.path)
 	}
 	// Before another is made: at its end SQLite deletes files by their names. Nothing
@@ -49,6 +49,13 @@ func remove(files ...string) error {
 		}
 	}
 	return nil
+}
+
+// InPlace reports whether the file that was opened still stands in its place,
+// whatever is in it now.
+func (s *Store) InPlace() bool {
+	there, err := os.Lstat(s.path)
+	return err == nil && s.opened[0] != nil && os.SameFile(there, s.opened[0])
 }
 
 // Gone reports whether the file, or the log of its newest changes beside it, is not
