@@ -47,16 +47,18 @@ func (s *state) say(serving bool) error {
 	return s.locked.name(s.paths.Socket, serving)
 }
 
-// How mend looks: at the files, or also at all that is in them, for a daemon that is
-// about to give up what it has in memory.
+// look is how mend looks: at the files, or also at all that is in them, for a daemon
+// that is about to give up what it has in memory.
+type look int
+
 const (
-	roughly = false
-	closely = true
+	roughly look = iota
+	closely
 )
 
 // mend makes anew what is gone, and says whether anything was. The error says what
 // is lost with this daemon as long as that cannot be done, and why.
-func (s *state) mend(how bool) (mended bool, err error) {
+func (s *state) mend(how look) (mended bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.yielded != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -197,48 +198,47 @@ func TestRestartLooksAtTheDatabase(t *testing.T) {
 	}
 }
 
-// The lock file is deleted while a daemon cannot see it, and another one takes it, and
-// the database: the first ends, whether the other is there still or not, and its task
-// is the next one's.
+// Another daemon takes the lock, and the database with it, before the first can make its
+// lock anew: the first ends, whether the other is there still or not, and its task is the
+// next one's.
 func TestLockIsTakenOver(t *testing.T) {
 	for _, stays := range []bool{true, false} {
 		w := newWorld(t)
 		c := w.dial()
-		w.wait(c, w.start(c, "exit 3").ID)
 		pipe := filepath.Join(w.dir, "pipe")
 		if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		task := w.start(c, "read line < "+pipe+"; exit 4")
-		first := w.pid()
-		awaitEnd := w.watch(first)
-		if err := errors.Join(syscall.Kill(first, syscall.SIGSTOP), os.Remove(w.paths.Lock())); err != nil {
-			t.Fatal(err)
-		}
-		t.Setenv("SIDETASK_SOCKET", filepath.Join(w.dir, "other"))
-		out, err := w.command("run", "--wait", "--", "true").CombinedOutput()
-		if err == nil && !stays {
-			out, err = w.command("daemon", "stop", "--keep-tasks").CombinedOutput()
-		}
-		if err := syscall.Kill(first, syscall.SIGCONT); err != nil {
-			t.Fatal(err)
-		}
+		awaitEnd := w.watch(w.pid())
+		another, err := os.Create(filepath.Join(w.dir, "lock"))
 		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
+			t.Fatal(err)
+		}
+		if _, err := another.WriteString(strconv.Itoa(os.Getpid()) + " /other\nserving\n"); err != nil {
+			t.Fatal(err)
+		}
+		if stays {
+			if err := syscall.Flock(int(another.Fd()), syscall.LOCK_EX); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Rename(another.Name(), w.paths.Lock()); err != nil {
+			t.Fatal(err)
 		}
 		awaitEnd()
+		if !strings.Contains(w.log(), "another daemon took it: this one ends") {
+			t.Errorf("it ended otherwise%s", w.log())
+		}
+		if err := another.Close(); err != nil {
+			t.Fatal(err)
+		}
+		c = w.dial()
 		if err := os.WriteFile(pipe, []byte("\n"), 0); err != nil {
 			t.Fatal(err)
 		}
-		w.paths.Socket = filepath.Join(w.dir, "other")
-		c = w.dial()
 		if ended := detailOf(w.wait(c, task.ID)); ended != "completed, exit code: 4" {
 			t.Errorf("the other stays: %v: the task of before: %s%s", stays, ended, w.log())
-		}
-		var list rpc.TaskListResult
-		w.call(c, rpc.MethodTaskList, rpc.TaskList{All: true}, &list)
-		if len(list.Tasks) != 3 {
-			t.Errorf("the other stays: %v: tasks %+v", stays, list.Tasks)
 		}
 	}
 }
