@@ -45,7 +45,7 @@ func (d *daemon) Status(context.Context) (rpc.DaemonStatus, error) {
 		status.Warnings = append(status.Warnings, "the daemon was started where "+d.options.Paths.Warning)
 	}
 	status.Warnings = append(status.Warnings, d.process.Warnings()...)
-	if _, err := d.state.mend(); err != nil {
+	if _, err := d.state.mend(roughly); err != nil {
 		status.Warnings = append(status.Warnings, err.Error())
 	} else if err := d.registry.Trouble(); err != nil {
 		status.Warnings = append(status.Warnings, "changes cannot be recorded now and are tried again: "+err.Error())
@@ -91,7 +91,7 @@ func (d *daemon) CheckRestart(ctx context.Context, executable string) error {
 	if !filepath.IsAbs(executable) {
 		return rpc.Errorf(rpc.CodeInvalidParams, "executable %q: give an absolute path", executable)
 	}
-	if _, err := d.state.mend(); err != nil {
+	if _, err := d.state.mend(closely); err != nil {
 		return fmt.Errorf("not restarted: %w", err)
 	}
 	err := tryOut(ctx, executable)

@@ -11,6 +11,7 @@ import (
 	"sidetask/config"
 	"sidetask/paths"
 	"sidetask/process"
+	"sidetask/store"
 	"sidetask/systemd"
 )
 
@@ -94,7 +95,10 @@ func Check(ctx context.Context, o Options) error {
 	if _, _, err := config.Load(o.Paths.Config); err != nil {
 		return err
 	}
-	return process.CheckKeeper(ctx, o.keeper())
+	if err := process.CheckKeeper(ctx, o.keeper()); err != nil {
+		return err
+	}
+	return store.Check(o.Paths.Database())
 }
 
 // keeper is the path of the keeper.

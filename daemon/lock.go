@@ -85,6 +85,20 @@ func (l *lock) gone(path string) bool {
 	return err != nil || !os.SameFile(ours, there)
 }
 
+// heldByAnother says whether another daemon has, or had, the lock of the file that
+// stands at path now.
+func heldByAnother(path string) *BusyError {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = file.Close() }()
+	if another := holder(file); another.PID != 0 && another.PID != os.Getpid() {
+		return another
+	}
+	return nil
+}
+
 // renew takes the lock of the file that stands at path now, made anew if need be.
 func (l *lock) renew(path, socket string) error {
 	another, err := takeLock(path, socket)

@@ -100,7 +100,8 @@ func (d *daemon) noteEnd(t registry.Task) {
 	d.log.Info("a task has ended", attrs...)
 }
 
-// logFile appends to a file and starts it anew when it is full.
+// logFile appends to a file and starts it anew when it is full, and when it was
+// deleted: the state folder may be made anew under a living daemon.
 type logFile struct {
 	path string
 
@@ -135,16 +136,28 @@ func (l *logFile) open() error {
 func (l *logFile) Write(record []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.size+int64(len(record)) > maxLogBytes {
-		_ = l.file.Close()
+	if l.size+int64(len(record)) > maxLogBytes && !l.gone() {
 		_ = os.Rename(l.path, l.path+".1")
-		if err := l.open(); err != nil {
-			return 0, err
+	}
+	if l.gone() {
+		old := l.file
+		if l.open() == nil { // else the old one is better than none
+			_ = old.Close()
 		}
 	}
 	n, err := l.file.Write(record)
 	l.size += int64(n)
 	return n, err
+}
+
+// gone says whether what stands at the path is another file, or none.
+func (l *logFile) gone() bool {
+	ours, err := l.file.Stat()
+	if err != nil {
+		return false // closed: nothing is written any more
+	}
+	there, err := os.Stat(l.path)
+	return err != nil || !os.SameFile(ours, there)
 }
 
 // Close ends it.

@@ -3,6 +3,8 @@ package daemon
 import (
 	"bytes"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -30,6 +32,45 @@ func TestLogFollows(t *testing.T) {
 			t.Errorf("SIDETASK_LOG=%q:\n got %q\nwant %q\n%s", c.env, got, c.want, out.String())
 		}
 	}
+}
+
+// The log of a daemon that nobody watches is made anew when its folder was deleted and
+// is there again, and is moved aside when it is full.
+func TestLogComesBack(t *testing.T) {
+	t.Setenv("SIDETASK_LOG", "")
+	dir := filepath.Join(t.TempDir(), "state")
+	makeDir := func() {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	makeDir()
+	path := filepath.Join(dir, "daemon.log")
+	file, err := openLog(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLogger(file, false, config.Log{Level: "info", Format: "json"})
+	defer l.close()
+	want := func(path, want string) {
+		t.Helper()
+		if text, err := os.ReadFile(path); err != nil || kinds(string(text)) != want {
+			t.Errorf("%s: %v, %q, want %q", path, err, kinds(string(text)), want)
+		}
+	}
+	l.Info("one")
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	l.Info("two") // nowhere to put it
+	makeDir()
+	l.Info("three")
+	l.Info("four")
+	want(path, "json: three\njson: four\n")
+	file.size = maxLogBytes
+	l.Info("five")
+	want(path, "json: five\n")
+	want(path+".1", "json: three\njson: four\n")
 }
 
 // kinds tells of each line its form and message.

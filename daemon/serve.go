@@ -50,7 +50,7 @@ func (d *daemon) serve(ctx context.Context, socket *socket) (next *successor, er
 	d.sayServing(false)
 	unguard()
 	<-unguarded
-	if _, err := d.state.mend(); err != nil {
+	if _, err := d.state.mend(closely); err != nil && !errors.Is(err, errYielded) {
 		d.log.Error("tasks are lost", "error", err)
 	}
 	if end.next != "" {

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -35,6 +36,7 @@ type state struct {
 	locked  *lock
 	serving bool // as the lock file says
 	kept    *store.Store
+	yielded error // another daemon has all this; for good
 }
 
 // say writes into the lock file whether clients may expect an answer.
@@ -45,19 +47,35 @@ func (s *state) say(serving bool) error {
 	return s.locked.name(s.paths.Socket, serving)
 }
 
+// look is how mend looks: at the files, or also at all that is in them, for a daemon
+// that is about to give up what it has in memory.
+type look int
+
+const (
+	roughly look = iota
+	closely
+)
+
 // mend makes anew what is gone, and says whether anything was. The error says what
 // is lost with this daemon as long as that cannot be done, and why.
-func (s *state) mend() (mended bool, err error) {
+func (s *state) mend(how look) (mended bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	unlocked, lost := s.locked.gone(s.paths.Lock()), s.kept.Gone()
+	if s.yielded != nil {
+		return false, s.yielded
+	}
+	unlocked, lost := s.locked.gone(s.paths.Lock()), s.kept.Gone() || how == closely && s.kept.Damaged()
 	if !unlocked && !lost {
 		return false, nil
 	}
-	if err := s.remake(unlocked, lost); err != nil {
+	err = s.remake(unlocked, lost)
+	if busy := (&BusyError{}); errors.As(err, &busy) && s.kept.InPlace() {
+		return false, s.yield(busy)
+	}
+	if err != nil {
 		return false, fmt.Errorf("the state folder %s was deleted and cannot be made anew, so this daemon's tasks would be lost with it; end no daemon before that is mended: %w", s.paths.State, err)
 	}
-	s.warn("the state folder was deleted, or something of it: it is made anew", "folder", s.paths.State)
+	s.warn("the state folder was deleted or damaged, or something of it: it is made anew", "folder", s.paths.State)
 	return true, nil
 }
 
@@ -67,6 +85,9 @@ func (s *state) remake(unlocked, lost bool) error {
 		return err
 	}
 	if unlocked {
+		if another := heldByAnother(s.paths.Lock()); another != nil && s.kept.InPlace() {
+			return another
+		}
 		if err := s.locked.renew(s.paths.Lock(), s.paths.Socket); err != nil {
 			return err
 		}
@@ -87,7 +108,21 @@ func (s *state) remake(unlocked, lost bool) error {
 	})
 }
 
-// guardState mends as soon as it is told that a file was deleted. It ends with ctx.
+// errYielded says that another daemon has had the lock, and the database with it.
+var errYielded = errors.New("the lock file was deleted and another daemon took it: this one ends, and the next one has its tasks")
+
+// yield leaves the database to another daemon that has, or had, the lock: it has
+// written there what this one does not know, and to write beside it would spoil both.
+func (s *state) yield(another *BusyError) error {
+	s.yielded = fmt.Errorf("%w: %w", errYielded, another)
+	_ = s.registry.Rewrite(func(registry.Change) (registry.Store, error) {
+		return nil, errors.Join(s.yielded, s.kept.Close())
+	})
+	return s.yielded
+}
+
+// guardState mends as soon as it is told that a file was deleted. It ends with ctx, or
+// with the daemon where another has taken its place.
 func (d *daemon) guardState(ctx context.Context) {
 	var told <-chan fsnotify.Event
 	watcher, err := fsnotify.NewWatcher()
@@ -104,9 +139,13 @@ func (d *daemon) guardState(ctx context.Context) {
 			_ = watcher.Add(d.options.Paths.Database())
 		}
 		var again <-chan time.Time
-		mended, err := d.state.mend()
+		mended, err := d.state.mend(roughly)
 		if mended { // whoever deletes may be at it still
 			again = time.After(settleState)
+		}
+		if errors.Is(err, errYielded) {
+			d.ask(end{err: err})
+			return
 		}
 		if err != nil && err.Error() != complaint {
 			d.log.Error("trying again", "error", err)

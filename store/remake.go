@@ -12,7 +12,7 @@ import (
 // registry holds, whole or not at all; after an error it may be called again.
 // Another that stands in its place is not touched: it is somebody's, and an error.
 func (s *Store) Remake(all registry.Change) (*Store, error) {
-	if there, err := os.Lstat(s.path); err == nil && !(s.opened[0] != nil && os.SameFile(there, s.opened[0])) {
+	if _, err := os.Lstat(s.path); err == nil && !s.InPlace() {
 		return nil, fmt.Errorf("another task database stands at %s: move it away", s.path)
 	}
 	// Before another is made: at its end SQLite deletes files by their names. Nothing
@@ -51,20 +51,56 @@ func remove(files ...string) error {
 	return nil
 }
 
+// InPlace reports whether the file that was opened still stands in its place,
+// whatever is in it now.
+func (s *Store) InPlace() bool {
+	there, err := os.Lstat(s.path)
+	return err == nil && s.opened[0] != nil && os.SameFile(there, s.opened[0])
+}
+
 // Gone reports whether the file, or the log of its newest changes beside it, is not
-// what was opened any more: what is committed now is in no folder, and lost with
-// this process.
+// what was opened any more, or was emptied: what is committed now is in no folder,
+// and lost with this process.
 func (s *Store) Gone() bool {
 	for i, path := range s.files() {
 		if s.opened[i] == nil {
 			continue
 		}
-		if file, err := os.Stat(path); err != nil || !os.SameFile(file, s.opened[i]) {
+		file, err := os.Stat(path)
+		if err != nil || !os.SameFile(file, s.opened[i]) || file.Size() < s.opened[i].Size() {
 			return true
 		}
+		s.opened[i] = file // neither gets smaller as long as it is open
 	}
-	return false
+	return !s.headed()
 }
+
+// headed says whether both files begin as SQLite's do. One that was emptied and then
+// written to does not.
+func (s *Store) headed() bool {
+	head := make([]byte, len(fileHead))
+	// By its one descriptor: with one that is closed all of SQLite's locks would go.
+	if _, err := s.pin.ReadAt(head, 0); err != nil || string(head) != fileHead {
+		return false
+	}
+	wal, err := os.Open(s.files()[1])
+	if err != nil {
+		return s.opened[1] == nil
+	}
+	defer func() { _ = wal.Close() }()
+	n, _ := wal.Read(head[:len(walHead)])
+	return n == 0 || string(head[:n]) == walHead // it is empty until the first commit
+}
+
+// How the database and its log begin.
+const (
+	fileHead = "SQLite format 3\x00"
+	walHead  = "\x37\x7f\x06"
+)
+
+// Damaged reports whether another process could not read what this one has committed,
+// though the files are there. It reads all of the database.
+func (s *Store) Damaged() bool { return errors.Is(Check(s.path), ErrCorrupt) }
 
 // files are those that hold what was committed.
 func (s *Store) files() [2]string { return [2]string{s.path, s.path + "-wal"} }

@@ -12,7 +12,7 @@ import (
 // TestRemake: whichever of its files was taken away, and whatever is left beside it,
 // a store is made anew with what it is given, and only in its own place.
 func TestRemake(t *testing.T) {
-	for _, gone := range [][]string{{""}, {"-wal"}, {"", "-wal", "-shm"}} {
+	for _, gone := range [][]string{{""}, {"-wal"}, {"", "-wal", "-shm"}, {"emptied", ""}, {"emptied", "-wal"}, {"emptied", "", "-wal"}} {
 		path := filepath.Join(t.TempDir(), "db")
 		s := open(t, path)
 		if err := s.Commit(registry.Change{Counters: map[string]int64{"old": 1}, NextRow: 2}); err != nil {
@@ -21,8 +21,15 @@ func TestRemake(t *testing.T) {
 		if s.Gone() {
 			t.Fatal("what is there is gone")
 		}
+		remove := os.Remove
+		if gone[0] == "emptied" {
+			remove = func(path string) error { return os.Truncate(path, 0) }
+		}
 		for _, suffix := range gone {
-			if err := os.Remove(path + suffix); err != nil {
+			if suffix == "emptied" {
+				continue
+			}
+			if err := remove(path + suffix); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -49,14 +49,11 @@ func migrate(ctx context.Context, conn *sql.Conn) error {
 	if _, err := tx.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS migrations (version INTEGER PRIMARY KEY, at INTEGER NOT NULL)`); err != nil {
 		return err
 	}
-	var version int
-	if err := tx.QueryRowContext(ctx, `SELECT coalesce(max(version), 0) FROM migrations`).Scan(&version); err != nil {
+	from, err := version(ctx, tx)
+	if err != nil {
 		return err
 	}
-	if version > len(migrations) {
-		return fmt.Errorf("%w (schema %d, this one knows %d): upgrade sidetask, or move the file away to start with an empty one", ErrNewer, version, len(migrations))
-	}
-	for i := version; i < len(migrations); i++ {
+	for i := from; i < len(migrations); i++ {
 		if _, err := tx.ExecContext(ctx, migrations[i]); err != nil {
 			return fmt.Errorf("schema %d: %w", i+1, err)
 		}
@@ -65,4 +62,15 @@ func migrate(ctx context.Context, conn *sql.Conn) error {
 		}
 	}
 	return tx.Commit()
+}
+
+// version is that of the schema of a file; one that is newer than ours is [ErrNewer].
+func version(ctx context.Context, tx *sql.Tx) (n int, err error) {
+	if err := tx.QueryRowContext(ctx, `SELECT coalesce(max(version), 0) FROM migrations`).Scan(&n); err != nil {
+		return 0, err
+	}
+	if n > len(migrations) {
+		return 0, fmt.Errorf("%w (schema %d, this one knows %d): upgrade sidetask, or move the file away to start with an empty one", ErrNewer, n, len(migrations))
+	}
+	return n, nil
 }

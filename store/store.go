@@ -24,7 +24,7 @@ type Store struct {
 	stmt statements
 
 	pin    *os.File       // the database, so that no other file gets its number
-	opened [2]os.FileInfo // what files were when it was opened
+	opened [2]os.FileInfo // what files were when it was opened, as large as they were last
 }
 
 var _ registry.Store = (*Store)(nil)
@@ -49,7 +49,7 @@ func Open(path string) (*Store, error) {
 	if err := errors.Join(f.Chmod(0o600), f.Close()); err != nil {
 		return nil, fmt.Errorf("opening the task database: %w", err)
 	}
-	db, err := sql.Open("sqlite", dsn(path))
+	db, err := sql.Open("sqlite", dsn(path, options))
 	if err != nil {
 		return nil, explain(path, err)
 	}
@@ -65,15 +65,17 @@ func Open(path string) (*Store, error) {
 	return s, nil
 }
 
-// dsn names the file and how it is opened (ARCHITECTURE, decision 5).
-func dsn(path string) string {
+// options are how the file is opened (ARCHITECTURE, decision 5).
+var options = url.Values{"_pragma": {
+	"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(NORMAL)", "foreign_keys(ON)", "temp_store(MEMORY)",
+}}
+
+// dsn names the file and how it is opened.
+func dsn(path string, how url.Values) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
 	}
-	options := url.Values{"_pragma": {
-		"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(NORMAL)", "foreign_keys(ON)", "temp_store(MEMORY)",
-	}}
-	return (&url.URL{Scheme: "file", Path: path, RawQuery: options.Encode()}).String()
+	return (&url.URL{Scheme: "file", Path: path, RawQuery: how.Encode()}).String()
 }
 
 func (s *Store) begin() error {
