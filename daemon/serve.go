@@ -116,7 +116,7 @@ func (d *daemon) await(ctx context.Context, signals <-chan os.Signal, accepted <
 		case <-d.idleChanged:
 			idle.Reset(d.idleExit())
 		case <-idle.C:
-			if d.idle() {
+			if d.idle() && d.registry.Retire() {
 				d.log.Info("nothing to do for a while: ending; the next client starts a daemon again")
 				return end{}
 			}

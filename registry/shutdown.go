@@ -44,6 +44,22 @@ func (r *Registry) Shutdown(ctx context.Context, cancel bool) {
 	r.awaitQueue()
 }
 
+// Retire is [Registry.Shutdown] where no task lives or is about to; else it changes
+// nothing and reports false. A daemon that ends because it has nothing to do must
+// not be given something after it has looked.
+func (r *Registry) Retire() bool {
+	r.mu.Lock()
+	if r.phase != open || r.starting > 0 || len(r.live) > 0 {
+		r.unlock()
+		return false
+	}
+	r.refuseLocked()
+	r.drainedLocked()
+	r.unlock()
+	r.awaitQueue()
+	return true
+}
+
 // refuseLocked refuses starts and aborts waits, but for those that will be
 // answered, and gives all owners.
 func (r *Registry) refuseLocked() []*owner {

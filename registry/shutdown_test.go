@@ -68,6 +68,32 @@ func TestShutdownCancel(t *testing.T) {
 	})
 }
 
+// TestRetire: an end for want of work changes nothing where a task lives, and lets
+// none begin where it was right.
+func TestRetire(t *testing.T) {
+	w := newWorld(t)
+	task := w.start(AsOperator())
+	if w.Retire() {
+		t.Fatal("retired with a live task")
+	}
+	w.end(task)
+	_, err := w.Start(t.Context(), AsOperator(), spec(), func(Row) error {
+		if w.Retire() {
+			t.Error("retired during a start")
+		}
+		return errors.New("no")
+	})
+	if errors.Is(err, ErrShuttingDown) {
+		t.Fatal(err)
+	}
+	if !w.Retire() {
+		t.Error("not retired with nothing to do")
+	}
+	if _, err := w.Start(t.Context(), AsOperator(), spec(), func(Row) error { t.Error("ran"); return nil }); !errors.Is(err, ErrShuttingDown) {
+		t.Errorf("a start: %v", err)
+	}
+}
+
 // TestShutdownTellsTheOperator: a wait of the person's is answered with the end
 // that the shutdown makes, also one that begins in the middle of it: there is
 // nobody else to ask. One whose task goes on is aborted.

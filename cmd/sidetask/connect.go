@@ -141,6 +141,7 @@ type link struct {
 	p      *program
 	keeper *client.Keeper
 	exits  string                   // the folder of exit records
+	pid    int                      // of the command that was started; 0: none, or not known
 	heard  atomic.Bool              // a call has been answered
 	tell   sync.Once                // that the daemon is gone
 	ended  atomic.Pointer[rpc.Task] // the end of the task that is followed; see hearEnd
@@ -173,7 +174,11 @@ func (l *link) close() { _ = l.keeper.Close() }
 // are reason enough to start the next.
 func (l *link) call(ctx context.Context, method string, params, result any) error {
 	for {
-		c, err := l.client(ctx)
+		needed := method == rpc.MethodTaskStart || !l.heard.Load()
+		c, err := l.client(ctx, needed)
+		if ctx.Err() != nil { // err says why there is no daemon, of which nobody asks any more
+			return ctx.Err()
+		}
 		if err != nil {
 			return err
 		}
@@ -187,7 +192,7 @@ func (l *link) call(ctx context.Context, method string, params, result any) erro
 			case <-c.Done():
 			case <-ctx.Done():
 			}
-			if (method == rpc.MethodTaskStart || !l.heard.Load()) && !l.p.noAutostart {
+			if needed && !l.p.noAutostart {
 				l.keeper.Start()
 			}
 		default:
@@ -199,8 +204,9 @@ func (l *link) call(ctx context.Context, method string, params, result any) erro
 
 // client is the connection. A restart in place takes a moment of which nobody
 // needs to know; a longer wait is told. A daemon that somebody stopped stays so
-// until there is something to hear: the end of a task that was left running.
-func (l *link) client(ctx context.Context) (*client.Client, error) {
+// until there is something to hear, the end of a task that was left running, or the
+// call is one that needs a daemon: the one that it had begun may have gone, too.
+func (l *link) client(ctx context.Context, needed bool) (*client.Client, error) {
 	soon, cancel := context.WithTimeout(ctx, moment)
 	defer cancel()
 	c, err := l.keeper.Client(soon)
@@ -220,7 +226,7 @@ func (l *link) client(ctx context.Context) (*client.Client, error) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if unheardEnd(waiting, l.exits) == nil {
+		if needed || unheardEnd(waiting, l.exits, l.pid) == nil {
 			l.keeper.Start()
 		}
 	}()

@@ -41,12 +41,16 @@ func (p *program) followRun(ctx context.Context, l *link, id string, f runFlags)
 	case err != nil:
 		return p.leave(ctx, l, err, id)
 	}
-	task, err := l.wait(ctx, id, time.Time{})
-	if err != nil {
-		return p.leave(ctx, l, err, id)
+	task := l.ended.Load() // heard beside the output: the daemon may be gone by now
+	if task == nil {
+		waited, err := l.wait(ctx, id, time.Time{})
+		if err != nil {
+			return p.leave(ctx, l, err, id)
+		}
+		task = &waited
 	}
-	p.tellFailure(task)
-	return ended(task)
+	p.tellFailure(*task)
+	return ended(*task)
 }
 
 // leave says, where only this command line ended, that the task goes on: by a

@@ -107,6 +107,9 @@ func (p *program) run(ctx context.Context, f runFlags, args []string) error {
 		return err
 	}
 	id := result.Task.ID
+	if result.Task.Operator != nil {
+		l.pid = result.Task.Operator.PID
+	}
 	if f.follow {
 		p.say("started %s", id)
 		return p.followRun(ctx, l, id, f)

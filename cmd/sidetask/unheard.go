@@ -2,15 +2,19 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
+	"syscall"
 
 	"github.com/fsnotify/fsnotify"
 )
 
 // unheardEnd returns when there is the end of a task that no daemon has taken note
 // of: its keeper's record lies in the folder of exit records until one has. It is
-// for who waits while no daemon runs: then there is a reason to start one.
-func unheardEnd(ctx context.Context, exits string) error {
+// for who waits while no daemon runs: then there is a reason to start one. The end of
+// the command pid, unless that is 0, is one even without a record: the last daemon
+// took note of it and may have gone before it told.
+func unheardEnd(ctx context.Context, exits string, pid int) error {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		return err
@@ -23,6 +27,9 @@ func unheardEnd(ctx context.Context, exits string) error {
 		// Look after the watch is set: what came before is seen here.
 		if records, err := os.ReadDir(exits); err != nil || len(records) > 0 {
 			return err
+		}
+		if pid != 0 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			return nil
 		}
 		select {
 		case <-watcher.Events:

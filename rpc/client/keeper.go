@@ -169,10 +169,6 @@ func (k *Keeper) run(ctx context.Context) {
 		served, pause = true, firstPause
 		k.set(c, nil)
 		select {
-		case <-k.nudge: // what it asked for is here
-		default:
-		}
-		select {
 		case <-c.Done():
 		case <-ctx.Done():
 		}
@@ -251,10 +247,18 @@ func (k *Keeper) awaitOrNudge(ctx context.Context) (net.Conn, error) {
 	}
 }
 
-// set says what there is now and wakes who waits for it.
+// set says what there is now and wakes who waits for it. What a nudge before asked
+// for is there with a connection, unless that is gone already; one that comes later
+// is for the next, so it must not be taken once the lock is given up.
 func (k *Keeper) set(c *Client, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if c != nil && !c.gone() {
+		select {
+		case <-k.nudge:
+		default:
+		}
+	}
 	k.current, k.err = c, err
 	close(k.changed)
 	k.changed = make(chan struct{})

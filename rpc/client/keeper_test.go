@@ -163,6 +163,34 @@ func TestKeeperFirst(t *testing.T) {
 	}
 }
 
+// A daemon that is asked for when the connection has ended before it was usable is
+// started: what was asked for is not here.
+func TestKeeperStartsAfterAConnectionThatEndedEarly(t *testing.T) {
+	dir, a := starter(t, "serve")
+	s := &scripted{t: t, socket: filepath.Join(dir, "s")}
+	s.listen()
+	connected, ready := make(chan *client.Client, 2), make(chan struct{})
+	k := keep(t, client.KeeperOptions{
+		Options: client.Options{Socket: s.socket, Autostart: a},
+		OnConnect: func(_ context.Context, c *client.Client) error {
+			connected <- c
+			<-ready
+			return nil
+		},
+	})
+	p := s.accept()
+	c := within(t, connected, "OnConnect")
+	_ = s.listener.Close()
+	_ = p.conn.Close()
+	within(t, c.Done(), "the end")
+	k.Start()
+	close(ready)
+	if err := within(t, get(t, k), "Call"); err != nil {
+		t.Error(err)
+	}
+	stop(t, dir)
+}
+
 // However early it is closed, nothing is left (goleak).
 func TestKeeperFirstClosed(t *testing.T) {
 	s := newScripted(t)
