@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -34,11 +35,14 @@ func (w *world) awaitFile(path string) {
 		w.t.Fatal(err)
 	}
 	defer func() { _ = watcher.Close() }()
+	var dirs []string
+	for dir := filepath.Dir(path); dir != filepath.Dir(w.dir); dir = filepath.Dir(dir) {
+		dirs = append(dirs, dir)
+	}
+	slices.Reverse(dirs)
 	for {
-		for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) { // the nearest that is there
-			if watcher.Add(dir) == nil {
-				break
-			}
+		for _, dir := range dirs { // from the top: one that is not there yet is heard of when it comes
+			_ = watcher.Add(dir)
 		}
 		if _, err := os.Stat(path); err == nil {
 			return
