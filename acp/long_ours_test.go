@@ -20,13 +20,7 @@ func TestLongAnswerToUs(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t, false)
-			step := func(lines ...string) string {
-				for _, l := range lines {
-					b.input(l)
-					synctest.Wait()
-				}
-				return b.output()
-			}
+			step := b.step
 			step(`E> {"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}`,
 				`A> {"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}`, "wait 3s")
 			if got := step("D> notice background task bash-1 finished"); !strings.Contains(got, "own-1") {

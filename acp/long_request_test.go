@@ -15,13 +15,7 @@ import (
 func TestLongPrompt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, false)
-		step := func(lines ...string) string {
-			for _, l := range lines {
-				b.input(l)
-				synctest.Wait()
-			}
-			return b.output()
-		}
+		step := b.step
 		step(`E> {"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}`,
 			`A> {"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}`, "wait 3s")
 		const head, tail = `{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"image","data":"`, `"}]}}` + "\n"

@@ -17,13 +17,7 @@ import (
 func TestLongAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, false)
-		step := func(lines ...string) string {
-			for _, l := range lines {
-				b.input(l)
-				synctest.Wait()
-			}
-			return b.output()
-		}
+		step := b.step
 		step(`E> {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}`,
 			`A> {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}`,
 			`E> {"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}`,
@@ -71,13 +65,7 @@ func TestLongLineOfOurs(t *testing.T) {
 	frame = frame[1 : len(frame)-1]
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, false)
-		step := func(lines ...string) string {
-			for _, l := range lines {
-				b.input(l)
-				synctest.Wait()
-			}
-			return b.output()
-		}
+		step := b.step
 		update := func(session, body string) string {
 			return step(`A> {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"` + session + `","update":{` + body + `}}}`)
 		}

@@ -207,6 +207,16 @@ func play(t *testing.T, log string) string {
 	return out.String()
 }
 
+// step gives lines in, each when all that the one before caused is over, and returns
+// what came out.
+func (b *bench) step(lines ...string) string {
+	for _, l := range lines {
+		b.input(l)
+		synctest.Wait()
+	}
+	return b.output()
+}
+
 func (b *bench) input(line string) {
 	what, rest, _ := strings.Cut(line, " ")
 	switch what {
